@@ -1,0 +1,48 @@
+"""Fathomer: a text classifier that decides, word by word, how deep to read.
+
+The public names are loaded on first use, so that ``import fathomer`` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fathomer.config import ModelConfig, Recipe, TextConfig, TrainConfig
+    from fathomer.errors import FathomerError
+    from fathomer.predictor import Prediction, Predictor, Word, load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "FathomerError": "errors",
+    "ModelConfig": "config",
+    "Prediction": "predictor",
+    "Predictor": "predictor",
+    "Recipe": "config",
+    "TextConfig": "config",
+    "TrainConfig": "config",
+    "Word": "predictor",
+    "load": "predictor",
+}
+
+__all__ = [
+    "FathomerError",
+    "ModelConfig",
+    "Prediction",
+    "Predictor",
+    "Recipe",
+    "TextConfig",
+    "TrainConfig",
+    "Word",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fathomer' has no attribute {name!r}")
+    return getattr(import_module(f"fathomer.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,5 @@
+"""Let ``python -m fathomer`` do what the ``fathomer`` command does."""
+
+from fathomer.cli import main
+
+main()

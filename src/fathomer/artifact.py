@@ -1,0 +1,162 @@
+"""A trained model on disk: a folder without pickle that describes itself.
+
+config.json         labels in their order, all settings, checksums of the other files; written last
+tokenizer.json      rules and vocabulary, as the `tokenizers` library writes them
+model.safetensors   the weights
+metrics.json        scores, their history over the epochs, and how the model came about
+README.md           a model card
+"""
+
+import json
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+
+import fathomer
+from fathomer.config import Recipe
+from fathomer.errors import ArtifactError, ConfigError, MissingFileError
+from fathomer.files import sha256_of, write_atomically
+from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.text.tokenizer import Tokenizer
+
+FORMAT = 1
+CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
+METRICS, CARD = "metrics.json", "README.md"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Hold all that makes up a trained model."""
+
+    recipe: Recipe
+    labels: tuple[str, ...]
+    tokenizer: Tokenizer
+    network: DepthAdaptiveNetwork
+    metrics: dict[str, Any]
+
+    def save(self, folder: Path) -> None:
+        """Write the folder; ``config.json``, which vouches for the rest, comes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = {name: t.contiguous().cpu() for name, t in self.network.state_dict().items()}
+        write_atomically(folder / WEIGHTS, safetensors.torch.save(tensors))
+        write_atomically(folder / TOKENIZER, self.tokenizer.to_json())
+        write_atomically(folder / METRICS, _pretty(self.metrics))
+        write_atomically(folder / CARD, self.card())
+        config = {
+            "model_type": "fathomer",
+            "format": FORMAT,
+            "fathomer_version": fathomer.__version__,
+            "labels": list(self.labels),
+            "recipe": self.recipe.to_dict(),
+            "files": {name: sha256_of(folder / name) for name in (TOKENIZER, WEIGHTS)},
+        }
+        write_atomically(folder / CONFIG, _pretty(config))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Artifact":
+        """Read a folder back; one that is foreign or damaged is refused."""
+        config = read_config(folder)
+        for name, checksum in config["files"].items():
+            if not (folder / name).is_file():
+                raise ArtifactError(f"{folder}: {name} is missing; train or copy the model again")
+            if sha256_of(folder / name) != checksum:
+                raise ArtifactError(f"{folder}: {name} is damaged; train or copy the model again")
+        try:
+            return cls(
+                recipe=(recipe := Recipe.from_dict(config["recipe"])),
+                labels=tuple(config["labels"]),
+                tokenizer=Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8")),
+                network=_load_network(recipe, folder / WEIGHTS),
+                metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
+            )
+        except (KeyError, TypeError, ConfigError, RuntimeError, SafetensorError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
+
+    def card(self) -> str:
+        """Describe the model in Markdown."""
+        model = self.recipe.model
+        return _CARD.format(
+            labels=", ".join(f"`{label}`" for label in self.labels),
+            model=model,
+            parameters=sum(p.numel() for p in self.network.parameters()),
+            scores="\n".join(
+                f"| {name.replace('_', ' ')} | {found['examples']:,} | {found['accuracy']:.4f} "
+                f"| {found['macro_f1']:.4f} | {found['mean_depth']:.2f} |"
+                for name in ("held_out", "test")
+                if (found := self.metrics.get(name))
+            ),
+        )
+
+
+_CARD = """# A Fathomer text classifier
+
+Labels: {labels}.
+
+A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps ({model.depth}
+selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words, {parameters:,} parameters.
+
+| texts | examples | accuracy | macro F1 | mean depth |
+|---|---:|---:|---:|---:|
+{scores}
+
+```python
+import fathomer
+
+predictor = fathomer.load("this folder")
+predictor.predict(["a text"])
+```
+"""
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read ``config.json``, and make sure that the folder is a model of ours."""
+    if not folder.is_dir():
+        raise MissingFileError(f"{folder}: no such folder")
+    if not (folder / CONFIG).is_file():
+        raise ArtifactError(f"{folder}: not a Fathomer model (it has no {CONFIG})")
+    config = _read_json(folder / CONFIG)
+    if config.get("model_type") != "fathomer" or not isinstance(config.get("files"), dict):
+        raise ArtifactError(f"{folder}: not a Fathomer model (its {CONFIG} is not one of ours)")
+    if config.get("format") != FORMAT:
+        raise ArtifactError(
+            f"{folder}: written in format {config.get('format')!r}, this Fathomer "
+            f"({fathomer.__version__}) reads format {FORMAT}"
+        )
+    return config
+
+
+def versions() -> dict[str, str]:
+    """Name the versions that a result depends on."""
+    return {
+        "fathomer": fathomer.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _load_network(recipe: Recipe, path: Path) -> DepthAdaptiveNetwork:
+    tensors = safetensors.torch.load_file(path)
+    with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, then written over
+        network = DepthAdaptiveNetwork(recipe.model, spellings=tensors["embedding.spellings"])
+    network.load_state_dict(tensors)
+    return network.eval()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ArtifactError(f"{path}: not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise ArtifactError(f"{path}: not a JSON object")
+    return content
+
+
+def _pretty(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,1 @@
+"""From files to batches: examples, readers, the demo corpus and packed batches."""

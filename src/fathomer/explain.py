@@ -1,0 +1,131 @@
+"""How deep each word was read: drawn in a terminal, and as one self-contained page."""
+
+import html
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from fathomer.predictor import Prediction, Word
+
+_BARS = "▁▂▃▄▅▆▇█"
+_SHALLOW, _DEEP = (222, 235, 247), (8, 48, 107)
+
+
+def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
+    """Draw the answer, and under each word a bar and a number for its depth."""
+    drawing = Text(no_wrap=True, overflow="ignore")
+    drawing.append(f"{prediction.label}", style="bold")
+    drawing.append(f"  {summary(prediction, max_depth=max_depth)}\n")
+    for row in _rows(prediction.words, width):
+        drawing.append("\n")
+        for word in row:
+            drawing.append(_shown(word), style=_shade(word.depth, max_depth))
+            drawing.append(" ")
+        drawing.append("\n")
+        for word in row:
+            bar = _BARS[round((len(_BARS) - 1) * _share(word.depth, max_depth))]
+            drawing.append(f"{bar}{word.depth}".ljust(_columns(word) + 1))
+        drawing.append("\n")
+    if prediction.truncated:
+        drawing.append("\nThe text was cut here: it has more words than the model reads.\n")
+    return drawing
+
+
+def summary(prediction: Prediction, *, max_depth: int) -> str:
+    """Say probability and mean depth in a line."""
+    line = f"{prediction.probabilities[prediction.label]:.1%}"
+    if not prediction.words:
+        return f"{line}, no words"
+    mean = sum(word.depth for word in prediction.words) / len(prediction.words)
+    return f"{line}, mean depth {mean:.1f} of {max_depth}"
+
+
+def page(prediction: Prediction, *, max_depth: int) -> str:
+    """Write a page that needs nothing else: words shaded and raised by their depth."""
+    words = "\n".join(
+        f'<span class="word" style="--share:{_share(word.depth, max_depth):.3f}" '
+        f'title="depth {word.depth}">{html.escape(word.text)}<sub>{word.depth}</sub></span>'
+        for word in prediction.words
+    )
+    bars = "\n".join(
+        f"<tr><th scope=row>{html.escape(label)}</th>"
+        f'<td><meter value="{probability:.4f}"></meter></td><td>{probability:.1%}</td></tr>'
+        for label, probability in prediction.probabilities.items()
+    )
+    cut = "<p>The text was cut: it has more words than the model reads.</p>"
+    return _PAGE.format(
+        label=html.escape(prediction.label),
+        summary=html.escape(summary(prediction, max_depth=max_depth)),
+        words=words,
+        bars=bars,
+        cut=cut if prediction.truncated else "",
+    )
+
+
+def _share(depth: int, max_depth: int) -> float:
+    return (depth - 1) / max(1, max_depth - 1)
+
+
+def _shown(word: Word) -> str:
+    """Give the word as it may be printed: a very long one is cut, control characters are not."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word.text[:40])
+    return text if len(word.text) <= 40 else text[:39] + "…"
+
+
+def _columns(word: Word) -> int:
+    return max(cell_len(_shown(word)), len(f"▁{word.depth}"))
+
+
+def _rows(words: tuple[Word, ...], width: int) -> Iterator[list[Word]]:
+    """Break the words into lines of the terminal."""
+    row: list[Word] = []
+    used = 0
+    for word in words:
+        columns = _columns(word) + 1
+        if row and used + columns > width:
+            yield row
+            row, used = [], 0
+        row.append(word)
+        used += columns
+    if row:
+        yield row
+
+
+def _shade(depth: int, max_depth: int) -> Style:
+    share = _share(depth, max_depth)
+    red, green, blue = (
+        round(shallow + share * (deep - shallow))
+        for shallow, deep in zip(_SHALLOW, _DEEP, strict=True)
+    )
+    return Style.parse(f"{'white' if share > 0.4 else 'black'} on rgb({red},{green},{blue})")
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{label}: how deep each word was read</title>
+<style>
+:root {{ color-scheme: light dark; --ink: 20 70 140; }}
+body {{ font: 18px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.6rem; margin-bottom: 0; }}
+.text {{ line-height: 3.2; }}
+.word {{ position: relative; top: calc(var(--share) * -0.8em); padding: .15em .3em;
+        border-radius: .3em; background: rgb(var(--ink) / calc(.08 + .47 * var(--share))); }}
+sub {{ font-size: .6em; opacity: .75; margin-left: .15em; }}
+th {{ text-align: left; font-weight: normal; padding-right: 1em; }}
+meter {{ width: 16rem; max-width: 50vw; }}
+</style>
+<h1>{label}</h1>
+<p>{summary}</p>
+<p class="text">
+{words}
+</p>
+{cut}
+<table>
+{bars}
+</table>
+</html>
+"""

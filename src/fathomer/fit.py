@@ -1,0 +1,123 @@
+"""The training path: labelled texts in, a trained model out. Command line and estimator share it."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fathomer.artifact import CONFIG, Artifact, versions
+from fathomer.config import Recipe
+from fathomer.data.examples import Examples
+from fathomer.errors import ArtifactError
+from fathomer.training.checkpoint import TrainingState
+from fathomer.training.events import Event
+from fathomer.training.loop import train
+from fathomer.training.prepare import Prepared, prepare
+
+CHECKPOINT = "checkpoint.safetensors"
+
+Watch = Callable[[Iterable[Event]], Iterable[Event]]
+
+
+class Fitted(NamedTuple):
+    """Hold a trained model, and whether its training was stopped by Ctrl-C."""
+
+    artifact: Artifact
+    interrupted: bool
+
+
+def fit(
+    examples: Examples,
+    recipe: Recipe,
+    *,
+    held_out: Examples | None = None,
+    vectors: Path | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    watch: Watch = iter,
+) -> Fitted:
+    """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
+
+    Ctrl-C ends the training early and keeps the best epoch so far; before the first epoch is done
+    there is nothing to keep, and it goes through.
+    """
+    started = time.perf_counter()
+    prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
+    settings = _settings(prepared)
+    checkpoint = folder / CHECKPOINT if folder else None
+    if resume and checkpoint:
+        state = TrainingState.resume(prepared.network, checkpoint, settings)
+    else:
+        state = TrainingState.start(prepared.network)
+    interrupted = False
+    try:
+        for _ in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
+            pass
+    except KeyboardInterrupt:
+        if not state.best_epoch:
+            raise
+        state.restore_best()
+        interrupted = True
+    seconds = time.perf_counter() - started
+    artifact = Artifact(
+        recipe=prepared.recipe,
+        labels=prepared.labels,
+        tokenizer=prepared.tokenizer,
+        network=prepared.network,
+        metrics=_metrics(state, settings, seconds),
+    )
+    return Fitted(artifact, interrupted)
+
+
+def check_folder(folder: Path, *, resume: bool) -> None:
+    """Refuse to write into a folder of somebody else's files."""
+    if folder.exists() and not folder.is_dir():
+        raise ArtifactError(f"{folder}: is a file; a model needs a folder")
+    ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
+    if folder.is_dir() and any(folder.iterdir()) and not ours:
+        raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
+    if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
+        raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
+
+
+def _settings(prepared: Prepared) -> dict[str, Any]:
+    """Name everything that must be the same for a training to be the same."""
+    sections = prepared.recipe.to_dict().items()
+    flat = {f"{section}.{name}": v for section, values in sections for name, v in values.items()}
+    return {**flat, "data": _fingerprint(prepared)}
+
+
+def _fingerprint(prepared: Prepared) -> str:
+    """Sum up the texts and labels, and the vectors where they are fixed."""
+    digest = hashlib.sha256(prepared.tokenizer.to_json().encode())
+    for part in _parts(prepared):
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def _parts(prepared: Prepared) -> Iterator[bytes]:
+    yield "\0".join(prepared.labels).encode()
+    for data in (prepared.train, prepared.held_out):
+        if data is not None:
+            texts = data.texts
+            arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
+            yield from (array.tobytes() for array in arrays)
+    if prepared.recipe.model.fixed_words:
+        yield prepared.network.embedding.word.weight.numpy(force=True).tobytes()
+
+
+def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> dict[str, Any]:
+    best = state.history[state.best_epoch - 1]
+    return {
+        "best_epoch": state.best_epoch,
+        "epochs": len(state.history),
+        "held_out": best.held_out,
+        "mean_depth_sampled": best.mean_depth,
+        "rollbacks": state.rollbacks,
+        "history": [epoch.to_dict() for epoch in state.history],
+        "data": settings["data"],
+        "seed": settings["train.seed"],
+        "versions": versions(),
+        "wall_seconds": round(seconds, 1),
+    }

@@ -1,0 +1,51 @@
+"""The one way to run a network without training it: texts in, probabilities and depths out."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fathomer.data.batches import EncodedTexts, plan_batches
+from fathomer.nn.graph import WordBatch
+from fathomer.nn.network import DepthAdaptiveNetwork
+
+
+class Classified(NamedTuple):
+    """Hold the answers for many texts, in their order."""
+
+    log_probabilities: NDArray[np.float32]
+    """One row per text, one column per label."""
+    depths: NDArray[np.int16]
+    """Depth of each word, texts one after another."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Index of the most probable label of each text."""
+        best: NDArray[np.int64] = self.log_probabilities.argmax(1)
+        return best
+
+
+def classify(
+    network: DepthAdaptiveNetwork,
+    texts: EncodedTexts,
+    *,
+    batch_words: int,
+    max_depth: int | None = None,
+) -> Classified:
+    """Run a network, which must be in evaluation mode, over texts in batches of like length."""
+    assert not network.training, "call network.eval() first"
+    device = network.output.weight.device
+    log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
+    depths = np.zeros(len(texts.ids), dtype=np.int16)
+    for indices in plan_batches(texts.lengths, budget=batch_words):
+        with torch.inference_mode():
+            batch = WordBatch.from_packed(texts.pack(indices)).to(device)
+            output = network(batch, max_depth=max_depth)
+            log_probabilities[indices] = output.logits.float().log_softmax(1).cpu().numpy()
+            found = output.depths.cpu().numpy()
+        start = 0
+        for index, length in zip(indices, batch.lengths.tolist(), strict=True):
+            depths[texts.starts[index] : texts.starts[index + 1]] = found[start : start + length]
+            start += length
+    return Classified(log_probabilities, depths)

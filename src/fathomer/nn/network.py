@@ -1,0 +1,111 @@
+"""The whole network, from packed words to logits (section 3.4 closes it).
+
+N words of the batch, B texts, H hidden_size, L max_depth
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from fathomer.config import ModelConfig
+from fathomer.errors import ConfigError, DepthError
+from fathomer.nn.depth import DepthClassifier, select_depths
+from fathomer.nn.embedding import TokenEmbedding
+from fathomer.nn.graph import WordBatch, sort_by_depth
+from fathomer.nn.pooling import pool_texts
+from fathomer.nn.sequence import sequence_module
+from fathomer.nn.slstm import SLSTM
+
+
+class Output(NamedTuple):
+    """Hold what the network found out about a batch."""
+
+    logits: Float[Tensor, "B labels"]
+    depths: Int[Tensor, " N"]
+    """Steps that each word took."""
+    depth_logits: Float[Tensor, "N L"]
+    words: Float[Tensor, "N H"]
+    """Last states of the words."""
+    sentences: Float[Tensor, "B H"]
+    """Last states of the sentence nodes."""
+
+
+class DepthAdaptiveNetwork(nn.Module):
+    """Classify texts, reading each word as deep as it needs."""
+
+    def __init__(
+        self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
+    ) -> None:
+        super().__init__()
+        if config.vocab_size < 1 or config.num_labels < 1:
+            raise ConfigError("a network needs vocab_size and num_labels of at least 1")
+        self.config = config
+        self.embedding = TokenEmbedding(config, spellings)
+        self.sequence = sequence_module(config, self.embedding.size)
+        self.depth = DepthClassifier(config, self.sequence.size)
+        self.initial = nn.Linear(config.depth_size, config.hidden_size)
+        self.slstm = SLSTM(self.embedding.size + config.depth_size, config.hidden_size)
+        self.output = nn.Linear(3 * config.hidden_size, config.num_labels)
+        self.word_dropout = nn.Dropout(config.word_dropout)
+        self.hidden_dropout = nn.Dropout(config.hidden_dropout)
+        initialise(self)
+
+    def forward(
+        self,
+        batch: WordBatch,
+        depths: Int[Tensor, " N"] | None = None,
+        max_depth: int | None = None,
+    ) -> Output:
+        """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
+        tokens = self.word_dropout(self.embedding(batch))  # Eq. (4)
+        features = self.hidden_dropout(self.sequence(tokens, batch))  # Eq. (5)
+        inner, depth_logits = self.depth(features)  # Eq. (6)
+        if depths is None:
+            depths = select_depths(depth_logits, how=self.config.depth, sample=self.training)
+        else:
+            self.check_depths(depths, batch)
+        if max_depth is not None:
+            self.check_max_depth(max_depth)
+            depths = depths.clamp(max=max_depth)
+        graph = sort_by_depth(batch, depths)
+        tokens = torch.cat([tokens, self.depth.embedding()[depths - 1]], 1)  # Eq. (13)
+        words, sentences = self.slstm(  # Eq. (2), (3), (14)
+            self.initial(inner).index_select(0, graph.order),
+            tokens.index_select(0, graph.order),
+            graph,
+            batch.word_counts,
+        )
+        words = words.index_select(0, graph.ranks)
+        logits = self.output(self.hidden_dropout(pool_texts(words, sentences, batch)))  # Eq. (15)
+        return Output(logits, depths, depth_logits, words, sentences)
+
+    def check_depths(self, depths: Tensor, batch: WordBatch) -> None:
+        """Refuse forced depths that do not fit the batch or lie outside 1..max_depth."""
+        if depths.shape != batch.words.shape:
+            raise DepthError(f"{len(depths)} depths for {batch.num_words} words")
+        wrong = torch.nonzero((depths < 1) | (depths > self.config.max_depth))
+        if len(wrong):
+            word = int(wrong[0])
+            found = int(depths[word])
+            raise DepthError(f"depth {found} at word {word}; use 1..{self.config.max_depth}")
+
+    def check_max_depth(self, max_depth: int) -> None:
+        """Refuse a cap outside 1..max_depth."""
+        if not 1 <= max_depth <= self.config.max_depth:
+            raise DepthError(f"max_depth {max_depth}; use 1..{self.config.max_depth}")
+
+
+def initialise(network: nn.Module) -> None:
+    """Set every weight of a network: the one place where that is decided."""
+    for module in network.modules():
+        for parameter in module.parameters(recurse=False):
+            if parameter.dim() == 1:
+                nn.init.zeros_(parameter)
+            elif isinstance(module, nn.Embedding):
+                nn.init.normal_(parameter, std=0.1)
+            else:
+                nn.init.xavier_uniform_(parameter)
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight[module.padding_idx].detach())

@@ -1,0 +1,23 @@
+"""From word and sentence states to one vector per text, Eq. (15).
+
+N words of the batch, B texts, H hidden_size
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fathomer.nn.graph import WordBatch
+from fathomer.nn.slstm import text_mean
+
+
+def pool_texts(
+    words: Float[Tensor, "N H"], sentences: Float[Tensor, "B H"], batch: WordBatch
+) -> Float[Tensor, "B 3*H"]:
+    """Give ``ReLU([max ; mean ; g])``; an empty text has zeros."""
+    # Starting the maximum at zero gives empty texts a value, and changes nothing under the ReLU.
+    highest = torch.segment_reduce(
+        words, "max", lengths=batch.lengths.to(words.device), initial=0.0, unsafe=True
+    )
+    mean = text_mean(words, batch.text_of, batch.word_counts)
+    return torch.relu(torch.cat([highest, mean, sentences], 1))

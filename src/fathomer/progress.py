@@ -1,0 +1,83 @@
+"""Training as a person watches it: a bar in a terminal, plain lines elsewhere. All on stderr."""
+
+import time
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
+
+
+def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
+    """Show events as they pass by."""
+    bar = Progress(
+        TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[status]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    running = _Running()
+    with bar:
+        task = bar.add_task("", total=None, epoch=1, status="")
+        for event in events:
+            if isinstance(event, StepDone):
+                running.add(event)
+                bar.update(
+                    task,
+                    total=event.steps,
+                    completed=event.step,
+                    epoch=event.epoch,
+                    status=running.status(),
+                )
+            else:
+                console.print(_line(event, running, epochs), highlight=False)
+                running = _Running()
+            yield event
+
+
+class _Running:
+    """Add up the steps of an epoch."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self.texts = self.words = self.correct = self.depths = 0
+        self.loss = 0.0
+
+    def add(self, step: StepDone) -> None:
+        self.texts += step.texts
+        self.words += step.words
+        self.correct += step.correct
+        self.depths += step.depth_sum
+        self.loss += step.loss * step.texts
+
+    def words_per_second(self) -> float:
+        return self.words / (time.perf_counter() - self.started)
+
+    def status(self) -> str:
+        return (
+            f"loss {self.loss / self.texts:.4f}  accuracy {self.correct / self.texts:.3f}  "
+            f"depth {self.depths / max(1, self.words):.2f}  {self.words_per_second():,.0f} words/s"
+        )
+
+
+def _line(event: EpochDone | RolledBack, running: _Running, epochs: int) -> str:
+    if isinstance(event, RolledBack):
+        return (
+            f"epoch {event.epoch}: the loss was not finite at step {event.step}; back to the last "
+            f"good state, and on with a learning rate of {event.learning_rate:.2g}"
+        )
+    line = (
+        f"epoch {event.epoch}/{epochs}  loss {event.loss:.4f}  accuracy {event.accuracy:.3f}  "
+        f"depth {event.mean_depth:.2f}  {running.words_per_second():,.0f} words/s"
+    )
+    if event.held_out is None:
+        return line
+    held_out = (
+        f"held out: accuracy {event.held_out['accuracy']:.3f}  "
+        f"depth {event.held_out['mean_depth']:.2f}"
+    )
+    return f"{line}  |  {held_out}{'  (best)' if event.best else ''}"

@@ -1,0 +1,30 @@
+"""The recipes that come with Fathomer, by name."""
+
+from pathlib import Path
+
+from fathomer.config import Recipe
+from fathomer.errors import MissingFileError, did_you_mean
+
+
+def recipes_folder() -> Path:
+    """Find the recipes: inside the installed package, or beside the sources in a checkout."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "recipes"
+    return packaged if packaged.is_dir() else here.parents[1] / "recipes"
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Name the recipes that come with Fathomer."""
+    folder = recipes_folder()
+    paths = sorted(folder.rglob("*.toml"))
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in paths}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Read a recipe: a file, or one that comes with Fathomer."""
+    shipped = shipped_recipes()
+    if name in shipped and not Path(name).exists():
+        return Recipe.from_toml(shipped[name])
+    if not Path(name).exists() and not name.endswith(".toml"):
+        raise MissingFileError(f"{name}: no such recipe; {did_you_mean(name, shipped)}")
+    return Recipe.from_toml(Path(name))

@@ -1,0 +1,1 @@
+"""From strings to known words: tokenizer, vocabulary and pretrained vectors."""

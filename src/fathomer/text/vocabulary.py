@@ -1,0 +1,68 @@
+"""Which words a model knows: those of its training texts and, where given, of its vectors."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathomer.config import TextConfig
+from fathomer.text.tokenizer import Tokenizer
+from fathomer.text.vectors import Vectors, read_vectors
+
+
+class Vocabulary(NamedTuple):
+    """Hold a tokenizer that knows its words and, where given, one fixed vector per word."""
+
+    tokenizer: Tokenizer
+    vectors: NDArray[np.float32] | None
+
+
+def build_vocabulary(
+    texts: Iterable[str], config: TextConfig, *, vectors: Path | None = None
+) -> Vocabulary:
+    """Choose the known words of a model.
+
+    Without vectors these are the training words that occur often enough to be learned. With vectors
+    they are the training words that have one, and the first (most frequent) words of the file; all
+    others are known by their characters only.
+    """
+    counted = Tokenizer.from_texts(
+        texts,
+        min_count=config.min_count if vectors is None else 1,
+        max_vocabulary=config.max_vocabulary,
+    )
+    if vectors is None:
+        return Vocabulary(counted, None)
+    words = counted.vocabulary[1:]
+    needed = {form for word in words for form in (word, word.lower())}
+    found = read_vectors(vectors, needed=needed, also_first=config.vector_words)
+    return _with_vectors(words, found)
+
+
+def _with_vectors(words: Sequence[str], found: Vectors) -> Vocabulary:
+    """Give each word its vector: as it is written first, then in lower case."""
+    row_of = {word: row for row, word in enumerate(found.words)}
+    rows: dict[str, int] = {}
+    for word in (*words, *found.words):
+        row = row_of.get(word, row_of.get(word.lower()))
+        if row is not None:
+            rows.setdefault(word, row)
+    matrix = np.zeros((len(rows) + 1, found.size), dtype=np.float32)  # row 0: the unknown word
+    matrix[1:] = found.matrix[list(rows.values())]
+    return Vocabulary(Tokenizer.from_words(rows), matrix)
+
+
+def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:
+    """Spell words as UTF-8 padded with zeros, one row each; a longer word is cut.
+
+    >>> spell(["no", "é"], max_chars=8)
+    array([[110, 111],
+           [195, 169]], dtype=uint8)
+    """
+    # Cut before and after: a word may have 300,000 characters, a character up to four bytes.
+    spellings = [word[:max_chars].encode("utf-8", "replace")[:max_chars] for word in words]
+    width = max(map(len, spellings), default=1) or 1
+    padded = b"".join(spelling.ljust(width, b"\0") for spelling in spellings)
+    return np.frombuffer(padded, dtype=np.uint8).reshape(len(words), width)

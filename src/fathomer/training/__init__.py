@@ -1,0 +1,1 @@
+"""From labelled texts to a trained network."""

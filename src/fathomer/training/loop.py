@@ -1,0 +1,164 @@
+"""The training loop, as a ladder of small functions (section 4.2 of the paper).
+
+:func:`train` is a generator: it does a piece of work, then tells its caller what happened. Whoever
+stops listening, or presses Ctrl-C, loses nothing: the best weights so far stand in the state.
+"""
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from fathomer.config import TrainConfig
+from fathomer.data.batches import plan_batches
+from fathomer.errors import TrainingError
+from fathomer.nn.graph import WordBatch
+from fathomer.nn.inference import classify
+from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.training.checkpoint import TrainingState, trained_weights
+from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
+from fathomer.training.metrics import Metrics, score
+from fathomer.training.prepare import LabelledTexts, Prepared
+from fathomer.training.schedule import learning_rate
+
+MAX_ROLLBACKS = 3
+
+
+def train(
+    state: TrainingState,
+    prepared: Prepared,
+    *,
+    checkpoint: Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Generator[Event, None, None]:
+    """Train until the epochs are done or patience is at its end; the best weights stay.
+
+    With ``checkpoint`` the state is written there after every epoch, together with the ``settings``
+    that a resumed training must share.
+    """
+    config = prepared.recipe.train
+    while len(state.history) < config.epochs and not _out_of_patience(state, config.patience):
+        record = yield from train_epoch(state, prepared)
+        state.history.append(record)
+        if record.best:
+            state.keep_best(record.epoch)
+        if checkpoint is not None:
+            state.save(checkpoint, settings or {})
+        yield record
+    state.restore_best()
+
+
+def _out_of_patience(state: TrainingState, patience: int) -> bool:
+    return 0 < patience <= len(state.history) - state.best_epoch
+
+
+def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, None, EpochDone]:
+    """Pass over the training texts once; after a loss that is not finite, again and slower."""
+    last_good = {name: tensor.clone() for name, tensor in state.tensors().items()}
+    while True:
+        steps: list[StepDone] = []
+        for step in _steps(state, prepared):
+            if not math.isfinite(step.loss):
+                break
+            steps.append(step)
+            yield step
+        else:
+            return _record(state, prepared, steps)
+        state.load_tensors(last_good)
+        state.rollbacks += 1
+        rate = _rate(state, prepared.recipe.train, 0.0)
+        if state.rollbacks > MAX_ROLLBACKS:
+            raise TrainingError(
+                f"the loss is not finite, even at a learning rate of {rate:.2g}; "
+                "lower train.learning_rate"
+            )
+        yield RolledBack(step.epoch, step.step, rate)
+
+
+def _steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
+    """Take the steps of one epoch; their randomness follows from their numbers."""
+    config, data = prepared.recipe.train, prepared.train
+    epoch = len(state.history) + 1
+    shuffle = np.random.default_rng([config.seed, epoch, state.rollbacks])
+    plan = list(plan_batches(data.texts.lengths, budget=config.batch_words, shuffle=shuffle))
+    for step, indices in enumerate(plan):
+        rate = _rate(state, config, step / len(plan))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(shuffle.integers(2**63)))
+            loss, correct, depth_sum, words = train_step(state, data, indices, rate, config)
+        yield StepDone(epoch, step + 1, len(plan), len(indices), words, loss, correct, depth_sum)
+
+
+def train_step(
+    state: TrainingState,
+    data: LabelledTexts,
+    indices: Sequence[int],
+    rate: float,
+    config: TrainConfig,
+) -> tuple[float, int, int, int]:
+    """Take one step; give the loss, the right answers, the sum of depths and the words.
+
+    A loss or gradient that is not finite is given back as such, and changes nothing.
+    """
+    network, optimiser = state.network.train(), state.optimiser
+    device = network.output.weight.device
+    batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
+    targets = torch.from_numpy(data.targets[indices]).to(device)
+    output = network(batch)
+    loss = functional.cross_entropy(  # Eq. (17)
+        output.logits, targets, label_smoothing=config.label_smoothing
+    )
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    norm = torch.nn.utils.clip_grad_norm_(trained_weights(network).values(), config.clip)
+    if not math.isfinite(loss.item() + norm.item()):
+        return math.nan, 0, 0, batch.num_words
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.step()
+    correct = int((output.logits.argmax(1) == targets).sum())
+    return loss.item(), correct, int(output.depths.sum()), batch.num_words
+
+
+def _rate(state: TrainingState, config: TrainConfig, part_of_epoch: float) -> float:
+    """Give the learning rate; each rollback has halved it."""
+    progress = (len(state.history) + part_of_epoch) / config.epochs
+    return learning_rate(progress, config) * 0.5**state.rollbacks
+
+
+def _record(state: TrainingState, prepared: Prepared, steps: Sequence[StepDone]) -> EpochDone:
+    """Sum up an epoch and look at the held-out part."""
+    texts, words = sum(step.texts for step in steps), sum(step.words for step in steps)
+    held_out = None
+    if prepared.held_out is not None:
+        held_out = evaluate(state.network, prepared.held_out, prepared)
+    return EpochDone(
+        epoch=steps[-1].epoch,
+        loss=sum(step.loss * step.texts for step in steps) / texts,
+        accuracy=sum(step.correct for step in steps) / texts,
+        mean_depth=sum(step.depth_sum for step in steps) / max(1, words),
+        words=words,
+        learning_rate=_rate(state, prepared.recipe.train, 1.0),
+        held_out=held_out.to_dict() if held_out else None,
+        best=held_out is None or _better(held_out, state),
+    )
+
+
+def evaluate(network: DepthAdaptiveNetwork, data: LabelledTexts, prepared: Prepared) -> Metrics:
+    """Score a network on encoded examples."""
+    budget = prepared.recipe.train.batch_words
+    answers = classify(network.eval(), data.texts, batch_words=budget)
+    return score(answers, data.targets, prepared.labels)
+
+
+def _better(held_out: Metrics, state: TrainingState) -> bool:
+    """Compare by accuracy, and by loss where that is equal."""
+    if not state.best_epoch:
+        return True
+    best = state.history[state.best_epoch - 1].held_out
+    assert best is not None, "the held-out part does not come and go"
+    return (held_out.accuracy, -held_out.loss) > (best["accuracy"], -best["loss"])

@@ -1,0 +1,118 @@
+"""From examples to all that training needs: words, labels, encoded texts and a fresh network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fathomer.config import Recipe, TextConfig
+from fathomer.data.batches import EncodedTexts
+from fathomer.data.examples import Examples, split_stratified
+from fathomer.errors import DataError
+from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.text.tokenizer import Tokenizer
+from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
+
+_CHUNK = 1000
+"""Texts that are tokenized at a time: enough to keep all cores busy, few enough to hold."""
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Hold encoded texts with the index of each one's label."""
+
+    texts: EncodedTexts
+    targets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Hold what a training starts from."""
+
+    recipe: Recipe
+    tokenizer: Tokenizer
+    labels: tuple[str, ...]
+    network: DepthAdaptiveNetwork
+    train: LabelledTexts
+    held_out: LabelledTexts | None
+
+
+def prepare(
+    examples: Examples,
+    recipe: Recipe,
+    *,
+    held_out: Examples | None = None,
+    vectors: Path | None = None,
+) -> Prepared:
+    """Prepare a training; without ``held_out`` a part of the examples is held out."""
+    labels = tuple(examples.label_counts)
+    if len(labels) < 2:
+        found = f"only one label ({labels[0]!r})" if labels else "no examples"
+        raise DataError(f"{found}; a classifier needs examples of at least two labels")
+    if held_out is None and recipe.train.held_out > 0:
+        examples, held_out = split_stratified(
+            examples, fraction=recipe.train.held_out, seed=recipe.train.seed
+        )
+    vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
+    recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+    return Prepared(
+        recipe=recipe,
+        tokenizer=vocabulary.tokenizer,
+        labels=labels,
+        network=build_network(recipe, vocabulary),
+        train=encode_examples(examples, vocabulary.tokenizer, labels, recipe.text),
+        held_out=encode_examples(held_out, vocabulary.tokenizer, labels, recipe.text)
+        if held_out
+        else None,
+    )
+
+
+def _sizes(vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, int | bool]:
+    """Name the model settings that the data decides."""
+    sizes: dict[str, int | bool] = {
+        "vocab_size": len(vocabulary.tokenizer),
+        "num_labels": len(labels),
+    }
+    if vocabulary.vectors is not None:
+        sizes |= {"word_size": vocabulary.vectors.shape[1], "fixed_words": True}
+    return sizes
+
+
+def build_network(recipe: Recipe, vocabulary: Vocabulary) -> DepthAdaptiveNetwork:
+    """Build a network with weights that the seed decides, and with the given vectors."""
+    spellings = spell(vocabulary.tokenizer.vocabulary, max_chars=recipe.text.max_chars)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.train.seed)
+        network = DepthAdaptiveNetwork(recipe.model, spellings=torch.from_numpy(spellings.copy()))
+    if vocabulary.vectors is not None:
+        network.embedding.word.weight.data.copy_(torch.from_numpy(vocabulary.vectors))
+    return network
+
+
+def encode_texts(texts: Sequence[str], tokenizer: Tokenizer, config: TextConfig) -> EncodedTexts:
+    """Tokenize texts and look their words up."""
+    chunks = (texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK))
+    words = (w for chunk in chunks for w in tokenizer.encode(chunk, max_words=config.max_words))
+    return EncodedTexts.from_words(words, max_chars=config.max_chars)
+
+
+def encode_examples(
+    examples: Examples, tokenizer: Tokenizer, labels: Sequence[str], config: TextConfig
+) -> LabelledTexts:
+    """Encode the texts and number the labels; a label outside ``labels`` is an error."""
+    number = {label: index for index, label in enumerate(labels)}
+    unknown = sorted(set(examples.label_counts) - set(labels))
+    if unknown:
+        raise DataError(
+            f"label {unknown[0]!r} does not occur in the training data; "
+            f"known are {', '.join(repr(label) for label in labels)}"
+        )
+    targets = np.asarray([number[example.label] for example in examples], dtype=np.int64)
+    texts = encode_texts([example.text for example in examples], tokenizer, config)
+    return LabelledTexts(texts, targets)
