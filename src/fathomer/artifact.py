@@ -74,7 +74,14 @@ class Artifact:
                 network=_load_network(recipe, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
             )
-        except (KeyError, TypeError, ConfigError, RuntimeError, SafetensorError) as error:
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            ConfigError,
+            RuntimeError,
+            SafetensorError,
+        ) as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
 

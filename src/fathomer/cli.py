@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import click
 import typer
 
 from fathomer import __version__
@@ -25,11 +24,13 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.data.examples import Examples
 
+# The parent of all that a user can type wrong; newer versions of typer carry a click of their own.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
 app = typer.Typer(
     name="fathomer",
     help="Classify texts, and see how deep each word was read.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -49,12 +50,15 @@ MaxDepth = Annotated[
 
 @app.callback(invoke_without_command=True)
 def fathomer(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Classify texts, and see how deep each word was read."""
     if version:
         _print(f"fathomer {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        _print(context.get_help())
 
 
 @app.command()
@@ -307,23 +311,23 @@ def main() -> None:
     """Run a command; turn what a user did wrong into one line and exit code 2."""
     try:
         code = app(standalone_mode=False)
-    except click.ClickException as error:
-        code = _complain(error.format_message(), error)
+    except UsageError as error:
+        code = _complain(error.format_message() + _see_help(error))  # type: ignore[attr-defined]
     except FathomerError as error:
         code = _complain(str(error))
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         code = 130
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        sys.stderr.close()
-        code = 141
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(message: str, error: click.ClickException | None = None) -> int:
-    context = getattr(error, "ctx", None)
-    hint = f" (see {context.command_path} --help)" if context else ""
-    typer.echo(f"fathomer: {' '.join(message.split())}{hint}", err=True)
+def _complain(message: str) -> int:
+    typer.echo(f"fathomer: {' '.join(message.split())}", err=True)
     return 2
+
+
+def _see_help(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    return f" See {context.command_path} --help." if context else ""
 
 
 if __name__ == "__main__":

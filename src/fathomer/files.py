@@ -24,6 +24,12 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         raise
 
 
+def remove_leftovers(path: Path) -> None:
+    """Delete what a killed :func:`write_atomically` has left beside ``path``."""
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        leftover.unlink(missing_ok=True)
+
+
 def sha256_of(path: Path) -> str:
     """Return the checksum of a file."""
     with path.open("rb") as file:

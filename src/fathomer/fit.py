@@ -10,6 +10,7 @@ from fathomer.artifact import CONFIG, Artifact, versions
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError
+from fathomer.files import remove_leftovers
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
@@ -74,6 +75,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     """Refuse to write into a folder of somebody else's files."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
+    remove_leftovers(folder / CHECKPOINT)
     ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
     if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")

@@ -52,8 +52,8 @@ def select_depths(
     if how == "soft":
         classes = torch.arange(logits.shape[1], device=logits.device, dtype=logits.dtype)
         expected = (logits.softmax(1) * classes).sum(1)
-        # Rounding may carry the expectation of a one-hot distribution beyond the last class.
-        return expected.floor().long().clamp(max=logits.shape[1] - 1) + 1  # Eq. (9)
+        # In low precision the expectation may round beyond the last class.
+        return expected.floor().long().clamp(0, logits.shape[1] - 1) + 1  # Eq. (9)
     if how == "gumbel" and sample:
         logits = logits - torch.empty_like(logits).exponential_().log()  # Eq. (10)
     return logits.argmax(1) + 1  # Eq. (8), (11)

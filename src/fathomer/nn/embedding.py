@@ -27,10 +27,10 @@ class CharCNN(nn.Module):
 
     def forward(self, spellings: UInt8[Tensor, "D C"]) -> Float[Tensor, "D char"]:
         """Give one vector per spelling; a word without characters gets zeros."""
-        width = int((spellings != 0).any(0).sum())  # columns beyond the longest word say nothing
-        if width == 0:
+        used = (spellings != 0).any(0).nonzero()
+        if not len(used):
             return self.convolution.weight.new_zeros(len(spellings), self.convolution.out_channels)
-        spellings = spellings[:, :width]
+        spellings = spellings[:, : int(used[-1]) + 1]  # columns beyond the longest word say nothing
         responses = self.convolution(self.bytes(spellings.int()).transpose(1, 2))  # D char C
         padding = (spellings == 0)[:, None, :]
         strongest = responses.masked_fill(padding, -torch.inf).amax(2)  # D char

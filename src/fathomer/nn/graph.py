@@ -9,7 +9,7 @@ Index ``N`` stands for "no neighbour": states carry one row of zeros there.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int, UInt8
@@ -32,7 +32,7 @@ class WordBatch:
     @classmethod
     def from_ids(
         cls, ids: Sequence[Sequence[int]], *, unknown: UInt8[Tensor, "K C"] | None = None
-    ) -> Self:
+    ) -> "WordBatch":
         """Pack the ids of words, one list per text.
 
         >>> WordBatch.from_ids([[4, 8, 15], [16, 23]]).lengths
@@ -47,14 +47,17 @@ class WordBatch:
         return cls(words, lengths, unknown)
 
     @classmethod
-    def from_packed(cls, packed: PackedWords) -> Self:
+    def from_packed(cls, packed: PackedWords) -> "WordBatch":
         """Take over words that are packed already."""
         return cls(*(torch.from_numpy(part) for part in packed))
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "WordBatch":
         """Return the batch with its words on ``device``."""
         moved = {item.name: getattr(self, item.name).to(device) for item in fields(self)}
         return type(self)(**{**moved, "lengths": self.lengths})
+
+    # What follows is worked out once and kept; outside inference mode, so that a batch may serve
+    # a prediction first and training afterwards.
 
     @property
     def num_texts(self) -> int:
@@ -67,11 +70,13 @@ class WordBatch:
         return len(self.words)
 
     @cached_property
+    @torch.inference_mode(False)
     def text_of(self) -> Int[Tensor, " N"]:
         """Number of the text that each word stands in."""
         return torch.repeat_interleave(self.lengths).to(self.words.device)
 
     @cached_property
+    @torch.inference_mode(False)
     def positions(self) -> Int[Tensor, " N"]:
         """Place of each word in its text, from 0."""
         starts = self.lengths.cumsum(0) - self.lengths
@@ -79,6 +84,7 @@ class WordBatch:
         return places.to(self.words.device)
 
     @cached_property
+    @torch.inference_mode(False)
     def neighbours(self) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
         """Index of each word's left and right neighbour; ``N`` where there is none."""
         index = torch.arange(self.num_words, device=self.words.device)
@@ -88,6 +94,7 @@ class WordBatch:
         return (index - 1).masked_fill(first, none), (index + 1).masked_fill(last, none)
 
     @cached_property
+    @torch.inference_mode(False)
     def word_counts(self) -> Int[Tensor, " B"]:
         """Words of each text on the words' device, at least 1, to divide by."""
         return self.lengths.clamp(min=1).to(self.words.device)

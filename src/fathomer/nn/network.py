@@ -65,7 +65,7 @@ class DepthAdaptiveNetwork(nn.Module):
         if depths is None:
             depths = select_depths(depth_logits, how=self.config.depth, sample=self.training)
         else:
-            self.check_depths(depths, batch)
+            depths = self.checked_depths(depths, batch)
         if max_depth is not None:
             self.check_max_depth(max_depth)
             depths = depths.clamp(max=max_depth)
@@ -81,8 +81,10 @@ class DepthAdaptiveNetwork(nn.Module):
         logits = self.output(self.hidden_dropout(pool_texts(words, sentences, batch)))  # Eq. (15)
         return Output(logits, depths, depth_logits, words, sentences)
 
-    def check_depths(self, depths: Tensor, batch: WordBatch) -> None:
+    def checked_depths(self, depths: Tensor, batch: WordBatch) -> Int[Tensor, " N"]:
         """Refuse forced depths that do not fit the batch or lie outside 1..max_depth."""
+        if depths.is_floating_point() or depths.dtype == torch.bool:
+            raise DepthError(f"depths are whole numbers, not {depths.dtype}")
         if depths.shape != batch.words.shape:
             raise DepthError(f"{len(depths)} depths for {batch.num_words} words")
         wrong = torch.nonzero((depths < 1) | (depths > self.config.max_depth))
@@ -90,6 +92,7 @@ class DepthAdaptiveNetwork(nn.Module):
             word = int(wrong[0])
             found = int(depths[word])
             raise DepthError(f"depth {found} at word {word}; use 1..{self.config.max_depth}")
+        return depths.long()
 
     def check_max_depth(self, max_depth: int) -> None:
         """Refuse a cap outside 1..max_depth."""
@@ -100,12 +103,23 @@ class DepthAdaptiveNetwork(nn.Module):
 def initialise(network: nn.Module) -> None:
     """Set every weight of a network: the one place where that is decided."""
     for module in network.modules():
-        for parameter in module.parameters(recurse=False):
-            if parameter.dim() == 1:
-                nn.init.zeros_(parameter)
+        for weight in module.parameters(recurse=False):
+            if weight.dim() == 1:
+                nn.init.zeros_(weight)
             elif isinstance(module, nn.Embedding):
-                nn.init.normal_(parameter, std=0.1)
+                nn.init.normal_(weight, std=0.4)  # about the spread of GloVe's vectors
             else:
-                nn.init.xavier_uniform_(parameter)
+                nn.init.xavier_uniform_(weight)
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx].detach())
+    for module in network.modules():
+        if isinstance(module, SLSTM | nn.LSTM):
+            initialise_gates(module)
+
+
+def initialise_gates(module: SLSTM | nn.LSTM) -> None:
+    """Treat gates that share a matrix as what they are, layers of their own."""
+    for weight in module.parameters():
+        if weight.dim() == 2:
+            for gate in torch.split(weight.detach(), module.hidden_size):
+                nn.init.xavier_uniform_(gate)

@@ -27,7 +27,7 @@ class States(NamedTuple):
 
 
 def word_gates(
-    projected: Float[Tensor, "k 7*H"],
+    projected: Float[Tensor, "k gates"],
     c: Float[Tensor, "k H"],
     c_left: Float[Tensor, "k H"],
     c_right: Float[Tensor, "k H"],
@@ -64,6 +64,7 @@ class SLSTM(nn.Module):
 
     def __init__(self, token_size: int, hidden_size: int) -> None:
         super().__init__()
+        self.hidden_size = hidden_size
         self.window = nn.Linear(3 * hidden_size, 7 * hidden_size)  # W and b of Eq. (2): lrfsiou
         self.token = nn.Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
         self.sentence = nn.Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
@@ -88,12 +89,11 @@ class SLSTM(nn.Module):
                 seen = torch.cat([self.node_word(states.h[:changed]), seen[changed:]])
             h, c = self.word_transition(states, from_token[:running], graph)
             g, c_g = self.sentence_transition(states, seen, graph.text_of, word_counts)
-            texts = graph.running_texts[layer]
             states = States(  # both transitions have read the layer below; Eq. (14)
                 h=torch.cat([h, states.h[running:]]),
                 c=torch.cat([c, states.c[running:]]),
-                g=torch.where(texts, g, states.g),
-                c_g=torch.where(texts, c_g, states.c_g),
+                g=torch.where(graph.running_texts[layer], g, states.g),
+                c_g=c_g,  # of a text that has stopped, nobody reads it again
             )
         return states.h[:-1], states.g
 
@@ -106,7 +106,7 @@ class SLSTM(nn.Module):
         return States(h=h, c=h, g=g, c_g=g)
 
     def word_transition(
-        self, states: States, from_token: Float[Tensor, "k 7*H"], graph: DepthOrder
+        self, states: States, from_token: Float[Tensor, "k gates"], graph: DepthOrder
     ) -> tuple[Float[Tensor, "k H"], Float[Tensor, "k H"]]:
         """Take one step with the running words, Eq. (2)."""
         running = len(from_token)

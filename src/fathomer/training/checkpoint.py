@@ -87,7 +87,7 @@ class TrainingState:
         cls, network: DepthAdaptiveNetwork, path: Path, settings: Mapping[str, Any]
     ) -> "TrainingState":
         """Continue from a checkpoint of the same data and settings."""
-        tensors, values = _load(path)
+        tensors, values = load_checkpoint(path)
         _check_same(path, values["settings"], settings)
         state = cls.start(network)
         state.load_tensors(tensors)
@@ -102,7 +102,8 @@ def trained_weights(network: DepthAdaptiveNetwork) -> dict[str, torch.nn.Paramet
     return {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
 
 
-def _load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the tensors and the plain values of a checkpoint."""
     if not path.is_file():
         raise MissingFileError(f"{path}: no checkpoint to resume from; train without --resume")
     try:

@@ -1,0 +1,28 @@
+# make demo: train, compare and explain in a few minutes. make test, make check: what CI runs.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check clean
+
+demo: .venv/installed
+	$(BIN)/fathomer train demo --out build/demo --baseline
+	$(BIN)/fathomer evaluate build/demo demo
+	$(BIN)/fathomer explain build/demo "The critics called this film dull, but I don't think they are right." \
+		--html build/demo.html
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,78 @@
+"""The shapes in the signatures of `fathomer.nn` are checked while the tests run."""
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+from fathomer.data.batches import PackedWords
+from fathomer.nn import WordBatch
+from fathomer.nn.depth import select_depths
+from fathomer.nn.pooling import pool_texts
+from fathomer.nn.slstm import text_mean, word_gates
+
+from .networks import packed, random_depths, random_network
+
+WORDS = torch.zeros(3, dtype=torch.long)
+NONE = torch.zeros(0, 1, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (WORDS[None], WORDS, NONE),
+        (WORDS.float(), WORDS, NONE),
+        (WORDS, torch.tensor(3), NONE),
+        (WORDS, WORDS, NONE.long()),
+        (WORDS, WORDS, NONE[:, 0]),
+    ],
+)
+def test_a_batch_of_wrong_shapes_is_caught(parts):
+    with pytest.raises(TypeCheckError):
+        WordBatch(*parts)
+
+
+def test_states_of_different_widths_are_caught():
+    batch = WordBatch.from_ids([[1, 2, 3]])
+    pool_texts(torch.zeros(3, 6), torch.zeros(1, 6), batch)
+    with pytest.raises(TypeCheckError):
+        pool_texts(torch.zeros(3, 6), torch.zeros(1, 5), batch)
+
+
+def test_states_and_texts_of_different_lengths_are_caught():
+    with pytest.raises(TypeCheckError):
+        text_mean(torch.zeros(3, 6), torch.zeros(2, dtype=torch.long), torch.tensor([3]))
+
+
+def test_gates_of_different_widths_are_caught():
+    cell = torch.zeros(2, 6)
+    word_gates(torch.zeros(2, 42), cell, cell, cell, cell)
+    with pytest.raises(TypeCheckError):
+        word_gates(torch.zeros(2, 42), cell, cell, cell, torch.zeros(2, 5))
+
+
+def test_logits_of_a_single_word_need_their_two_axes():
+    with pytest.raises(TypeCheckError):
+        select_depths(torch.zeros(4), how="hard", sample=False)
+
+
+def test_a_float_is_no_depth():
+    batch = packed([[1, 2]])
+    with pytest.raises(TypeCheckError):
+        random_network()(batch, depths=random_depths(batch).float())
+
+
+def test_packed_words_become_the_batch_of_their_ids():
+    packed_words = PackedWords(
+        words=np.array([4, -1, 8]),
+        lengths=np.array([2, 0, 1]),
+        unknown=np.frombuffer(b"ab", dtype=np.uint8).reshape(1, 2).copy(),
+    )
+    batch = WordBatch.from_packed(packed_words)
+    wanted = WordBatch.from_ids([[4, -1], [], [8]], unknown=batch.unknown)
+    for name in ("words", "lengths", "text_of", "positions", "word_counts"):
+        assert torch.equal(getattr(batch, name), getattr(wanted, name)), name
+    assert batch.text_of.tolist() == [0, 0, 2]
+    assert batch.positions.tolist() == [0, 1, 0]
+    assert [side.tolist() for side in batch.neighbours] == [[3, 0, 3], [1, 3, 3]]
+    assert (batch.num_texts, batch.num_words) == (3, 3)

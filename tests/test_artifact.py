@@ -1,0 +1,134 @@
+import json
+import re
+
+import pytest
+import torch
+
+import fathomer
+from fathomer.artifact import FORMAT, Artifact
+from fathomer.errors import ArtifactError, MissingFileError
+
+from .tiny import tiny_artifact
+
+TEXTS = ["The film was lovely.", "The meal was poor!", "", "unheard-of wörds 😀"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def change_config(folder, **changes):
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | changes), encoding="utf-8")
+
+
+def test_a_loaded_model_answers_like_the_one_that_was_saved(folder):
+    saved = fathomer.Predictor(tiny_artifact()).predict(TEXTS)
+    assert fathomer.load(folder).predict(TEXTS) == saved
+
+
+def test_a_loaded_model_is_the_saved_one(folder):
+    loaded = Artifact.load(folder)
+    saved = tiny_artifact()
+    assert (loaded.recipe, loaded.labels) == (saved.recipe, saved.labels)
+    assert loaded.metrics == saved.metrics
+    assert loaded.tokenizer.vocabulary == saved.tokenizer.vocabulary
+    for name, tensor in saved.network.state_dict().items():
+        assert torch.equal(loaded.network.state_dict()[name], tensor)
+
+
+def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
+    Artifact.load(folder).save(tmp_path / "again")
+    for path in folder.iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_the_folder_holds_what_it_says_and_no_pickle(folder):
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "README.md",
+        "config.json",
+        "metrics.json",
+        "model.safetensors",
+        "tokenizer.json",
+    }
+    for path in folder.iterdir():
+        assert not path.read_bytes().startswith((b"\x80", b"PK")), "a pickle or a torch archive"
+
+
+def test_the_model_card_names_labels_and_scores(folder):
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    held_out = tiny_artifact().metrics["held_out"]
+    assert "`negative`, `positive`" in card
+    assert f"| held out | {held_out['examples']} | {held_out['accuracy']:.4f} |" in card
+
+
+def test_loading_leaves_the_global_random_state_alone(folder):
+    before = torch.get_rng_state()
+    fathomer.load(folder)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(MissingFileError, match=re.escape(f"{tmp_path / 'no'}: no such folder")):
+        fathomer.load(tmp_path / "no")
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    message = f"{tmp_path}: not a Fathomer model (it has no config.json)"
+    with pytest.raises(ArtifactError, match=re.escape(message)):
+        fathomer.load(tmp_path)
+
+
+@pytest.mark.parametrize("content", ['{"model_type": "bert"}', "{}", '{"model_type": "fathomer"}'])
+def test_somebody_elses_model_is_refused(tmp_path, content):
+    (tmp_path / "config.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ArtifactError, match="not a Fathomer model"):
+        fathomer.load(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "\x00", '"text"'])
+def test_a_config_that_is_no_json_object_is_refused(folder, content):
+    (folder / "config.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ArtifactError, match=r"config\.json: not "):
+        fathomer.load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(ArtifactError, match=f"{name} is missing"):
+        fathomer.load(folder)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b[:9] + b"\x00" + b[10:]])
+def test_a_truncated_or_changed_file_is_named(folder, name, damage):
+    (folder / name).write_bytes(damage((folder / name).read_bytes()))
+    with pytest.raises(ArtifactError, match=f"{name} is damaged"):
+        fathomer.load(folder)
+
+
+def test_a_newer_format_is_refused(folder):
+    change_config(folder, format=FORMAT + 1)
+    with pytest.raises(ArtifactError, match=f"written in format {FORMAT + 1}"):
+        fathomer.load(folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"labels": None},
+        {"recipe": {"model": {"hidden_size": 14, "vocab_size": 3, "num_labels": 2}}},
+        {"recipe": {"model": {"sise": 3}}},
+        {"recipe": 3},
+    ],
+)
+def test_settings_that_do_not_fit_the_weights_are_refused_in_one_line(folder, changes):
+    change_config(folder, **changes)
+    with pytest.raises(ArtifactError, match="not a model that can be loaded") as caught:
+        fathomer.load(folder)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,133 @@
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathomer.errors import DepthError
+from fathomer.predictor import Predictor
+
+from .tiny import tiny_artifact, tiny_examples
+
+ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return Predictor(tiny_artifact())
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=st.lists(ANY_TEXT, max_size=5))
+def test_any_texts_get_one_sound_answer_each(texts):
+    predictions = Predictor(tiny_artifact()).predict(texts)
+    assert len(predictions) == len(texts)
+    for text, prediction in zip(texts, predictions, strict=True):
+        assert sum(prediction.probabilities.values()) == pytest.approx(1)
+        assert prediction.label == max(
+            prediction.probabilities, key=prediction.probabilities.__getitem__
+        )
+        assert tuple(prediction.probabilities) == ("negative", "positive")
+        for word in prediction.words:
+            assert text[word.start : word.end] == word.text != ""
+            assert 1 <= word.depth <= 4
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=6), data=st.data())
+def test_an_answer_depends_neither_on_company_nor_on_order(texts, data):
+    predictor = Predictor(tiny_artifact())
+    order = data.draw(st.permutations(range(len(texts))))
+    together = predictor.predict([texts[i] for i in order])
+    for place, i in enumerate(order):
+        [alone] = predictor.predict([texts[i]])
+        assert together[place].words == alone.words
+        assert together[place].probabilities == pytest.approx(alone.probabilities, abs=1e-5)
+
+
+def test_it_has_learned_what_it_was_taught(predictor):
+    labels = [p.label for p in predictor.predict(["The film was lovely.", "The book was awful."])]
+    assert labels == ["positive", "negative"]
+
+
+def test_no_texts_get_no_answers(predictor):
+    assert predictor.predict([]) == []
+
+
+def test_an_empty_text_is_answered(predictor):
+    [prediction] = predictor.predict([""])
+    assert prediction.words == ()
+    assert not prediction.truncated
+    assert prediction.label in predictor.labels
+
+
+def test_a_long_text_is_cut_and_marked(predictor):
+    [short, long] = predictor.predict(["good " * 50, "good " * 51])
+    assert (short.truncated, long.truncated) == (False, True)
+    assert len(long.words) == 50
+    assert long.words == short.words
+
+
+def test_ten_thousand_words_are_ordinary_input():
+    artifact = tiny_artifact()
+    recipe = artifact.recipe.updated({"text": {"max_words": 10_000}})
+    [prediction] = Predictor(replace(artifact, recipe=recipe)).predict(["good film " * 5000])
+    assert len(prediction.words) == 10_000
+    assert not prediction.truncated
+
+
+def test_a_word_of_300000_characters_neither_hangs_nor_fails(predictor):
+    [prediction] = predictor.predict(["x" * 300_000])
+    assert [word.end for word in prediction.words] == [300_000]
+
+
+def test_unknown_words_are_told_apart_by_their_characters(predictor):
+    one, other = predictor.predict(["zzzzz", "qqqqq"])
+    assert one.probabilities != other.probabilities
+
+
+def test_a_cap_on_the_depth_holds(predictor):
+    texts = [example.text for example in tiny_examples()]
+    for cap in (1, 2):
+        depths = {w.depth for p in predictor.predict(texts, max_depth=cap) for w in p.words}
+        assert max(depths) == cap or cap == 2
+        assert max(depths) <= cap
+
+
+@pytest.mark.parametrize("cap", [0, 5, -1])
+def test_a_cap_out_of_range_is_refused(predictor, cap):
+    with pytest.raises(DepthError, match=rf"max_depth {cap}; use 1\.\.4"):
+        predictor.predict(["good"], max_depth=cap)
+
+
+def test_a_single_string_is_not_taken_for_a_list_of_texts(predictor):
+    with pytest.raises(TypeError, match=r"predict\(\[text\]\)"):
+        predictor.predict("good film")
+
+
+def test_threads_get_the_answers_of_one_thread(predictor):
+    texts = [example.text for example in tiny_examples()] * 3
+    expected = predictor.predict(texts)
+    found = [None] * 8
+
+    def work(number):
+        for _ in range(3):
+            found[number] = predictor.predict(texts)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(found))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(answers == expected for answers in found)
+
+
+def test_evaluation_agrees_with_prediction(predictor):
+    examples = tiny_examples()
+    predictions = predictor.predict([example.text for example in examples])
+    pairs = list(zip(predictions, examples, strict=True))
+    metrics = predictor.evaluate(examples)
+    assert metrics.accuracy == sum(p.label == e.label for p, e in pairs) / len(pairs)
+    words = [word.depth for p in predictions for word in p.words]
+    assert metrics.mean_depth == pytest.approx(sum(words) / len(words))

@@ -1,0 +1,63 @@
+"""A model that trains in a second, for the tests that need one."""
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from fathomer.artifact import Artifact
+from fathomer.config import Recipe
+from fathomer.data.examples import Example, Examples
+from fathomer.fit import fit
+from fathomer.training.prepare import Prepared, prepare
+
+GOOD = ["good", "lovely", "great", "fine"]
+BAD = ["bad", "awful", "poor", "dull"]
+THINGS = ["film", "book", "meal", "hotel"]
+
+TINY = Recipe().updated(
+    {
+        "model": {
+            "word_size": 8,
+            "char_size": 4,
+            "char_input_size": 4,
+            "depth_size": 6,
+            "hidden_size": 12,
+            "max_depth": 4,
+        },
+        "text": {"min_count": 1, "max_words": 50},
+        "train": {"epochs": 4, "batch_words": 60, "learning_rate": 0.02, "held_out": 0.2},
+    }
+)
+
+
+def tiny_examples(count: int = 60) -> Examples:
+    """Write short opinions, half of them good."""
+    random = Random(0)
+    return Examples(
+        [
+            Example(
+                f"The {random.choice(THINGS)} was {random.choice(words)}.",
+                "positive" if words is GOOD else "negative",
+            )
+            for _ in range(count // 2)
+            for words in (GOOD, BAD)
+        ]
+    )
+
+
+def tiny_prepared(recipe: Recipe = TINY) -> Prepared:
+    """Prepare a training on the short opinions."""
+    return prepare(tiny_examples(), recipe)
+
+
+@cache
+def tiny_artifact() -> Artifact:
+    """Train on the short opinions, once for all tests."""
+    return fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact
+
+
+def write_csv(path: Path, examples: Examples) -> Path:
+    """Write examples as a csv file with a header."""
+    rows = [f'"{e.text}",{e.label}\n' for e in examples]
+    path.write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    return path
