@@ -23,8 +23,8 @@ def shipped_recipes() -> dict[str, Path]:
 def find_recipe(name: str) -> Recipe:
     """Read a recipe: a file, or one that comes with Fathomer."""
     shipped = shipped_recipes()
-    if name in shipped and not Path(name).exists():
+    if name in shipped and not Path(name).is_file():
         return Recipe.from_toml(shipped[name])
-    if not Path(name).exists() and not name.endswith(".toml"):
+    if not Path(name).is_file() and not name.endswith(".toml"):
         raise MissingFileError(f"{name}: no such recipe; {did_you_mean(name, shipped)}")
     return Recipe.from_toml(Path(name))

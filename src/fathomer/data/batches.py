@@ -81,7 +81,7 @@ def plan_batches(
         yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget)
         return
     order = shuffle.permutation(len(lengths))
-    pool = max(1, round(_POOL * budget / max(1.0, float(lengths.mean()))))
+    pool = max(1, round(_POOL * budget / max(1.0, lengths.sum() / max(1, len(lengths)))))
     plan: list[list[int]] = []
     for start in range(0, len(order), pool):
         by_length = sorted(order[start : start + pool], key=lengths.__getitem__)

@@ -29,7 +29,7 @@ _WORD = "|".join(
     (
         r"(?:https?://|www\.)[^\s\p{C}<>\"]{0,2000}[^\s\p{C}<>\".,;:!?'()\[\]]",  # a URL
         r"[\w.+-]{1,64}@\w[\w-]{0,63}(?:\.\w[\w-]{0,63}){1,8}",  # an e-mail address
-        r"\p{N}+(?:[.,:/]\p{N}+)+(?!\p{L})",  # 3.14  1,000  12:30  24/7
+        r"\p{N}+(?:[.,:/]\p{N}+)+(?![\p{L}\p{N}])",  # 3.14  1,000  12:30  24/7
         rf"{_LETTER}{{1,40}}?(?={_NOT})",  # the do of don't
         rf"(?<={_LETTER}){_NOT}",  # the n't of don't
         rf"(?<={_LETTER}){_CLITIC}",  # the 's of it's

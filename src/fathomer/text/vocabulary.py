@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.config import TextConfig
-from fathomer.text.tokenizer import Tokenizer
+from fathomer.text.tokenizer import UNKNOWN, Tokenizer
 from fathomer.text.vectors import Vectors, read_vectors
 
 
@@ -47,7 +47,7 @@ def _with_vectors(words: Sequence[str], found: Vectors) -> Vocabulary:
     rows: dict[str, int] = {}
     for word in (*words, *found.words):
         row = row_of.get(word, row_of.get(word.lower()))
-        if row is not None:
+        if row is not None and word != UNKNOWN:  # which some files have, and the tokenizer too
             rows.setdefault(word, row)
     matrix = np.zeros((len(rows) + 1, found.size), dtype=np.float32)  # row 0: the unknown word
     matrix[1:] = found.matrix[list(rows.values())]

@@ -1,0 +1,65 @@
+"""The command line: the table of commands, each a thin layer over the library in a file of its own.
+
+Answers go to stdout, progress and messages to stderr; a user's mistake is one line and exit code 2.
+Commands import the library inside their functions, so that ``--help`` answers at once.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fathomer import __version__
+from fathomer.cli.evaluate import evaluate
+from fathomer.cli.explain import explain
+from fathomer.cli.predict import predict
+from fathomer.cli.train import train
+from fathomer.errors import FathomerError
+
+# The parent of all that a user can type wrong; newer versions of typer carry a click of their own.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="fathomer",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (train, evaluate, predict, explain):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def fathomer(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Classify texts, and see how deep each word was read."""
+    if version:
+        typer.echo(f"fathomer {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run a command; turn what a user did wrong into one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except UsageError as error:
+        code = _complain(error.format_message() + _see_help(error))  # type: ignore[attr-defined]
+    except FathomerError as error:
+        code = _complain(str(error))
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    typer.echo(f"fathomer: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def _see_help(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    return f" See {context.command_path} --help." if context else ""

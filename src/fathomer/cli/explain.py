@@ -1,0 +1,40 @@
+"""The command ``fathomer explain``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathomer.cli.options import Folder, Json, MaxDepth
+from fathomer.cli.output import print_json
+
+
+def explain(
+    folder: Folder,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to classify.")],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
+    ] = None,
+    max_depth: MaxDepth = None,
+    as_json: Json = False,
+) -> None:
+    """Show how deep each word of a text was read.
+
+    Example: fathomer explain model "not bad at all" --html depths.html
+    """
+    from rich.console import Console
+
+    from fathomer.explain import draw, page
+    from fathomer.files import write_atomically
+    from fathomer.predictor import load
+
+    predictor = load(folder)
+    [prediction] = predictor.predict([text], max_depth=max_depth)
+    if html:
+        write_atomically(html, page(prediction, max_depth=predictor.max_depth))
+    if as_json:
+        print_json(prediction.to_dict(words=True))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    width = console.width if console.is_terminal else 100
+    console.print(draw(prediction, max_depth=predictor.max_depth, width=width))

@@ -1,0 +1,38 @@
+"""What commands print: answers to stdout, messages to stderr."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def messages_console() -> "Console":
+    """Open the console for progress and messages."""
+    from rich.console import Console
+
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def print_line(line: str) -> None:
+    """Print a line of an answer."""
+    typer.echo(line)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    typer.echo(json.dumps(content, ensure_ascii=False))
+
+
+def print_scores(rows: dict[str, dict[str, Any]]) -> None:
+    """Print a table of scores, one row per set of texts."""
+    width = max([len("texts"), *map(len, rows)])
+    print_line(f"{'texts':<{width}}  examples  accuracy  macro F1  mean depth")
+    for name, scores in rows.items():
+        depth = f"{scores['mean_depth']:.2f}" if scores["mean_depth"] else "-"
+        print_line(
+            f"{name:<{width}}  {scores['examples']:>8,}  {scores['accuracy']:>8.4f}  "
+            f"{scores['macro_f1']:>8.4f}  {depth:>10}"
+        )
