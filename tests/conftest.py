@@ -1,6 +1,31 @@
 """Run every test with the shapes of `fathomer.nn` checked: jaxtyping's annotations are executed."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
 import jaxtyping
+import pytest
 
 # Before anything imports fathomer.nn: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook("fathomer.nn", "beartype.beartype")
+
+
+class Demo(NamedTuple):
+    """Hold the demo's model and what its training printed."""
+
+    folder: Path
+    metrics: dict
+    messages: str
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """Train the demo as a user would; give the model's folder and what the command printed."""
+    folder = tmp_path_factory.mktemp("demo") / "model"
+    command = [sys.executable, "-m", "fathomer", "train", "demo", "--out", str(folder)]
+    done = subprocess.run([*command, "--baseline", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Demo(folder, json.loads(done.stdout), done.stderr)

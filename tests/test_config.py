@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathomer.config import ModelConfig, Recipe, Section, TextConfig, TrainConfig
@@ -23,7 +23,11 @@ def values_of(cls: type[Section], item: dataclasses.Field[Any]) -> st.SearchStra
         return st.sampled_from(get_args(kind))
     if kind is bool:
         return st.booleans()
-    return st.integers(low, high) if kind is int else st.floats(low, high, allow_nan=False)
+    if item.name == "hidden_size":
+        return st.integers(1).map(lambda half: 2 * half)
+    if kind is int:
+        return st.integers(low, high)
+    return st.floats(low, high, allow_nan=False, allow_infinity=False)
 
 
 SOME_SETTINGS = st.fixed_dictionaries(
@@ -103,13 +107,12 @@ def test_the_order_of_assignments_that_belong_together_does_not_matter():
 
 
 @pytest.mark.xfail(strict=True, reason="only nan is refused", raises=pytest.fail.Exception)
-@pytest.mark.parametrize("name", ["learning_rate", "clip"])
-def test_an_infinite_number_is_refused(name):
+def test_an_infinite_learning_rate_is_refused():
     with pytest.raises(ConfigError):
-        TrainConfig(**{name: float("inf")})
+        TrainConfig(learning_rate=float("inf"))
 
 
-@pytest.mark.xfail(strict=True, reason="OverflowError and ValueError", raises=ArithmeticError)
+@pytest.mark.xfail(strict=True, reason="int too large to convert", raises=OverflowError)
 def test_a_number_too_large_for_a_float_is_refused():
     with pytest.raises(ConfigError):
         Recipe().with_settings(["train.clip=1" + 400 * "0"])
@@ -149,7 +152,7 @@ def test_settings_are_frozen(cls):
     ("content", "message"),
     [
         (b"[train\nepochs = 3", "Expected ']'"),
-        (b"[train]\nepochs = 3\nepochs = 4", "line 3"),
+        (b"[train]\nepochs = 3\nepochs = 4", "Cannot overwrite a value"),
         (b"\xff", "decode byte 0xff"),
         (b"train = 3", "train is a section, not a setting; write train.<setting>"),
         (b"epochs = 3", "unknown section 'epochs'"),
@@ -178,10 +181,7 @@ def test_a_recipe_that_is_not_there_or_is_a_folder_is_an_error_of_ours(tmp_path)
 @given(sections=SOME_SETTINGS)
 @settings(max_examples=200, deadline=None)
 def test_a_recipe_is_the_same_after_a_round_trip(tmp_path_factory, sections):
-    try:
-        recipe = Recipe.from_dict(sections)
-    except ConfigError:
-        assume(False)  # an odd hidden_size with a BiLSTM
+    recipe = Recipe.from_dict(sections)
     path = tmp_path_factory.getbasetemp() / "recipe.toml"
     path.write_text(recipe.to_toml(), encoding="utf-8")
     assert Recipe.from_toml(path) == recipe

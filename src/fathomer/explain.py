@@ -22,7 +22,7 @@ def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
         drawing.append("\n")
         for word in row:
             drawing.append(_shown(word), style=_shade(word.depth, max_depth))
-            drawing.append(" ")
+            drawing.append(" " * (_columns(word) - cell_len(_shown(word)) + 1))
         drawing.append("\n")
         for word in row:
             bar = _BARS[round((len(_BARS) - 1) * _share(word.depth, max_depth))]

@@ -45,7 +45,7 @@ def fathomer(
 def main() -> None:
     """Run a command; turn what a user did wrong into one line and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="fathomer")
     except UsageError as error:
         code = _complain(error.format_message() + _see_help(error))  # type: ignore[attr-defined]
     except FathomerError as error:

@@ -1,0 +1,114 @@
+"""Files that are whole or not there."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fathomer.files import sha256_of, write_atomically
+
+
+@pytest.fixture
+def umask(request):
+    """Set the umask of the process, and set it back."""
+    before = os.umask(request.param)
+    yield request.param
+    assert os.umask(before) == request.param, "the umask was left changed"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\0\xff\r\n", b"\0\xff\r\n"),
+        ("é\n", b"\xc3\xa9\n"),
+        ("", b""),
+        (b"x" * 10**6, b"x" * 10**6),
+    ],
+)
+@pytest.mark.parametrize("before", [None, b"a much longer content than the new one" * 9])
+def test_a_file_is_replaced_whole(tmp_path, content, expected, before):
+    path = tmp_path / "file"
+    if before is not None:
+        path.write_bytes(before)
+    write_atomically(path, content)
+    assert path.read_bytes() == expected
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folders_on_the_way_are_made(tmp_path):
+    path = tmp_path / "one" / "two" / "file"
+    write_atomically(path, "text")
+    assert path.read_text(encoding="utf-8") == "text"
+
+
+def test_who_reads_the_old_file_goes_on_reading_it(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with path.open("rb") as reader:
+        write_atomically(path, b"new")
+        assert reader.read() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+def test_the_old_file_stands_until_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    seen = []
+
+    def fsync(handle: int) -> None:
+        [new] = set(tmp_path.iterdir()) - {path}  # beside the old one: on the same file system
+        seen.append((path.read_bytes(), new.read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_atomically(path, b"new")
+    assert seen == [(b"old", b"new")]
+
+
+@pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
+@pytest.mark.parametrize("where", ["os.fsync", "pathlib.Path.chmod", "pathlib.Path.replace"])
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_failure_leaves_the_old_file_and_nothing_else(
+    tmp_path, monkeypatch, error, where, before
+):
+    path = tmp_path / "file"
+    if before is not None:
+        path.write_bytes(before)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fail)
+        with pytest.raises(type(error)):
+            write_atomically(path, b"new")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([before] if before else [])
+
+
+def test_a_folder_in_the_place_of_the_file_is_left_alone(tmp_path):
+    (tmp_path / "file").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_atomically(tmp_path / "file", b"new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_text_that_has_no_utf_8_form_leaves_nothing_behind(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(tmp_path / "file", "\ud800")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002], indirect=True, ids=oct)
+def test_a_file_has_the_permissions_that_the_umask_leaves(tmp_path, umask):
+    path = tmp_path / "file"
+    write_atomically(path, b"content")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", os.urandom(3_000_000)], ids=len)
+def test_the_checksum_is_the_sha256_of_the_content(tmp_path, content):
+    path = Path(tmp_path / "file")
+    path.write_bytes(content)
+    assert sha256_of(path) == hashlib.sha256(content).hexdigest()
