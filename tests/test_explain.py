@@ -30,7 +30,7 @@ def drawn(prediction, *, width=80, colour=False):
 
 def test_each_word_stands_over_its_depth():
     assert drawn(prediction_of(("not", 9), ("a", 1), ("bad", 5))) == (
-        "good  75.0%, mean depth 5.0 of 9\n\nnot a  bad \n█9  ▁1 ▅5  \n\n"
+        "good  75.0%, mean depth 5.0 of 9\n\nnot a  bad\n█9  ▁1 ▅5\n\n"
     )
 
 

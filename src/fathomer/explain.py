@@ -19,14 +19,16 @@ def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     drawing.append(f"{prediction.label}", style="bold")
     drawing.append(f"  {summary(prediction, max_depth=max_depth)}\n")
     for row in _rows(prediction.words, width):
-        drawing.append("\n")
+        words, depths = Text(), Text()
         for word in row:
-            drawing.append(_shown(word), style=_shade(word.depth, max_depth))
-            drawing.append(" " * (_columns(word) - cell_len(_shown(word)) + 1))
-        drawing.append("\n")
-        for word in row:
+            columns = _columns(word) + 1
+            words.append(_shown(word), style=_shade(word.depth, max_depth))
+            words.append(" " * (columns - cell_len(_shown(word))))
             bar = _BARS[round((len(_BARS) - 1) * _share(word.depth, max_depth))]
-            drawing.append(f"{bar}{word.depth}".ljust(_columns(word) + 1))
+            depths.append(f"{bar}{word.depth}".ljust(columns))
+        for line in (words, depths):
+            line.rstrip()
+            drawing.append("\n").append_text(line)
         drawing.append("\n")
     if prediction.truncated:
         drawing.append("\nThe text was cut here: it has more words than the model reads.\n")

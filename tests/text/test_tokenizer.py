@@ -52,7 +52,7 @@ SPLITS = {
 }  # fmt: skip
 
 HOSTILE = (
-    "a", "1", "!", "-", ".", "'", "<", " ", "_", "’", "a'", "a-", "a.", "a@", "1.", "1.a.", "1.1a",
+    "a", "1", "!", "-", ".", "'", "<", " ", "_", "’", "a'", "a-", "a.", "a@", "a+", "+", "1.", "1.a.", "1.1a",
     "n't", "an'", "a's", "a@b.", "a@a.a.", "www.!", "http://", "<br ", "<br", "e\u0301", "\u0301",
     "👨\u200d", "👍🏽", "\u1100\u1161", "\ud800",
 )  # fmt: skip
@@ -129,6 +129,11 @@ def test_words_are_looked_up_composed_and_with_a_plain_apostrophe(text, known):
 def test_a_word_is_looked_up_as_written_and_then_in_lower_case():
     assert encode("US us Us uS", "us", "US").ids == [2, 1, 1, 1]
     assert encode("us", "US").ids == [-1]
+    assert [Tokenizer.from_words(["us", "US"]).id_of(word) for word in ("us", "US", "Us")] == [
+        1,
+        2,
+        1,
+    ]
 
 
 def test_unknown_words_are_counted_down_and_spelled():

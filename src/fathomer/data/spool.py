@@ -1,0 +1,71 @@
+"""Bytes that are written once and read often: in memory while they are few, then on disk.
+
+The file on disk is a temporary one without a name (see ``TMPDIR``): it is gone when its last user
+is, however the process ends.
+"""
+
+import mmap
+import tempfile
+import weakref
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+LIMIT = 32 << 20
+"""Bytes that stay in memory."""
+
+
+class Spool:
+    """Collect bytes, then read any part of them."""
+
+    def __init__(self, *, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._size = 0
+        self._memory = bytearray()
+        self._file: IO[bytes] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def on_disk(self) -> bool:
+        """Say whether there were too many bytes for the memory."""
+        return self._file is not None
+
+    def append(self, content: bytes) -> None:
+        """Add bytes at the end; all of them must be there before any is read."""
+        self._size += len(content)
+        if self._file is None and self._size > self._limit:
+            self._file = tempfile.TemporaryFile(prefix="fathomer-")  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+            self._file.write(self._memory)
+            self._memory = bytearray()
+        if self._file is None:
+            self._memory += content
+        else:
+            self._file.write(content)
+
+    def read(self, start: int, end: int) -> bytes:
+        """Give the bytes from ``start`` up to ``end``."""
+        if self._file is None:
+            return bytes(self._memory[start:end])
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+    def array(self, dtype: DTypeLike) -> NDArray[Any]:
+        """Give all bytes as numbers; those on disk are mapped into memory, not read."""
+        if not self._size:
+            return np.zeros(0, dtype=dtype)
+        if self._file is None:
+            return np.frombuffer(bytes(self._memory), dtype=dtype)
+        self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, dtype=dtype)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Let go of the pages of a mapped array; whoever reads it again gets them back from disk."""
+    owner = array.base.obj if isinstance(array.base, memoryview) else array.base
+    if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        owner.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,91 @@
+"""Every command and code block of the README runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .tiny import tiny_examples, write_csv
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FATHOMER = [sys.executable, "-m", "fathomer"]
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands():
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+@pytest.fixture(scope="module")
+def workplace(demo, tmp_path_factory):
+    """Set up what the README takes for granted: the demo's model and a user's own files."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "model").symlink_to(demo.folder)
+    write_csv(folder / "reviews.csv", tiny_examples())
+    (folder / "texts.txt").write_text("a fine film\n", encoding="utf-8")
+    return folder
+
+
+def run(command, folder):
+    parts = [*FATHOMER, *shlex.split(command.partition(" > ")[0])[1:]]
+    return subprocess.run(parts, cwd=folder, capture_output=True, text=True)
+
+
+def test_the_demo_is_trained_as_the_readme_says(demo):
+    trained = demo.metrics["command"].replace(str(demo.folder), "model").replace(" --json", "")
+    assert trained in commands()
+
+
+def test_the_commands_run(workplace):
+    for command in commands():
+        if command.startswith("pip install"):
+            assert (ROOT / "constraints.txt").exists()  # how this very environment was set up
+        elif not command.startswith("fathomer train demo"):  # that one has run already
+            done = run(command, workplace)
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_explain_prints_what_the_readme_shows(workplace):
+    [command] = [c for c in commands() if c.startswith("fathomer explain model")]
+    shown = blocks("console")[0].partition(f"$ {command}\n")[2].split("\n")
+    printed = run(command, workplace).stdout.split("\n")
+    assert printed[0].split()[0] == shown[0].split()[0] == "positive"
+    assert printed[2].split() == shown[2].split()
+
+
+def test_the_python_block_prints_what_the_readme_shows(workplace):
+    [code] = blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=workplace, capture_output=True, text=True, check=True
+    )
+    [shown] = blocks("text")
+    without_depths = [re.sub(r":\d+", "", text).split() for text in (done.stdout, shown)]
+    assert without_depths[0][0] == without_depths[1][0] == "positive"
+    assert without_depths[0][2:] == without_depths[1][2:]
+
+
+def test_the_first_screen_is_true(demo):
+    claimed, baseline = map(float, re.findall(r"(\d+\.\d) %", README)[:2])
+    assert 100 * demo.metrics["test"]["accuracy"] == pytest.approx(claimed, abs=2.5)
+    assert 100 * demo.metrics["baseline"]["accuracy"] == pytest.approx(baseline, abs=0.5)
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_make_demo_runs_the_commands_of_the_readme():
+    made = subprocess.run(
+        ["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for command in ("train demo", "--baseline", "evaluate", "explain", "--html"):
+        assert command in made
