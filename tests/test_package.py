@@ -19,9 +19,10 @@ SOURCE = Path(fathomer.__file__).parent
 ORDER = [
     "errors", "config", "files",
     "text", "text.tokenizer", "text.vectors", "text.vocabulary",
-    "data", "data.examples", "data.readers", "data.demo", "data.batches", "data.corpora",
-    "nn.graph", "nn.embedding", "nn.sequence", "nn.depth", "nn.slstm", "nn.pooling",
-    "nn.network", "nn", "nn.inference",
+    "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
+    "data.layouts", "data.catalogue", "data.amazon16", "data.places", "data.corpora",
+    "nn.graph", "nn.embedding", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
+    "nn.pooling", "nn.network", "nn", "nn.inference",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "baselines", "baselines.tfidf",

@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fathomer.artifact import CONFIG, Artifact, versions
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
+from fathomer.data.spool import release
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers
 from fathomer.training.checkpoint import TrainingState
@@ -17,6 +21,8 @@ from fathomer.training.loop import train
 from fathomer.training.prepare import Prepared, prepare
 
 CHECKPOINT = "checkpoint.safetensors"
+PIECE = 4 << 20
+"""Bytes of the data that are summed up at a time."""
 
 Watch = Callable[[Iterable[Event]], Iterable[Event]]
 
@@ -104,9 +110,17 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
         if data is not None:
             texts = data.texts
             arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
-            yield from (array.tobytes() for array in arrays)
+            for array in arrays:
+                yield from _pieces(array)
     if prepared.recipe.model.fixed_words:
         yield prepared.network.embedding.word.weight.numpy(force=True).tobytes()
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[bytes]:
+    """Cut an array into pieces; one that lies on disk is not in memory as a whole."""
+    for piece in np.array_split(array, 1 + array.nbytes // PIECE):
+        yield piece.tobytes()
+        release(array)
 
 
 def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -62,8 +62,8 @@ def _read_text(
         torch.cat([tokens[i], w2[d - 1] + sinusoid(d, len(w2[0])).to(w2)])
         for i, d in enumerate(depths)
     ]
-    h = [network.initial.weight @ vector + network.initial.bias for vector in inner]
-    words, sentence = adaptive_steps(network.slstm, h, x, depths, like=network.initial.bias)
+    h = [network.slstm.initial.weight @ vector + network.slstm.initial.bias for vector in inner]
+    words, sentence = adaptive_steps(network.slstm, h, x, depths, like=network.slstm.initial.bias)
     size = network.config.hidden_size
     highest = sentence.new_tensor(
         [max((h[j].item() for h in words), default=0) for j in range(size)]

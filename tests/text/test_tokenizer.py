@@ -129,11 +129,6 @@ def test_words_are_looked_up_composed_and_with_a_plain_apostrophe(text, known):
 def test_a_word_is_looked_up_as_written_and_then_in_lower_case():
     assert encode("US us Us uS", "us", "US").ids == [2, 1, 1, 1]
     assert encode("us", "US").ids == [-1]
-    assert [Tokenizer.from_words(["us", "US"]).id_of(word) for word in ("us", "US", "Us")] == [
-        1,
-        2,
-        1,
-    ]
 
 
 def test_unknown_words_are_counted_down_and_spelled():
@@ -159,10 +154,10 @@ def test_no_texts_and_empty_texts_have_no_words():
 
 
 def test_a_known_word_has_one_id_and_the_first_id_means_unknown():
-    tokenizer = Tokenizer.from_words(["b", "a", "b", UNKNOWN, "c"])
-    assert tokenizer.vocabulary == [UNKNOWN, "b", "a", "c"]
-    assert len(tokenizer) == 4
-    assert [tokenizer.id_of(word) for word in ("b", "C", "d", UNKNOWN)] == [1, 3, 0, 0]
+    tokenizer = Tokenizer.from_words(["b", "a", "b", UNKNOWN, "c", "A"])
+    assert tokenizer.vocabulary == [UNKNOWN, "b", "a", "c", "A"]
+    assert len(tokenizer) == 5
+    assert [tokenizer.id_of(word) for word in ("b", "C", "A", "d", UNKNOWN)] == [1, 3, 4, 0, 0]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

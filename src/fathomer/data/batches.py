@@ -1,5 +1,6 @@
 """Encoded texts, and batches of them that are bounded by a budget of words."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fathomer.data.spool import Spool
 from fathomer.text.tokenizer import Words
 from fathomer.text.vocabulary import spell
 
@@ -37,16 +39,15 @@ class EncodedTexts:
     def from_words(cls, texts: Iterable[Words], *, max_chars: int) -> "EncodedTexts":
         """Collect encoded texts; an unknown word is spelled once, wherever it stands."""
         rows: dict[str, int] = {}
-        ids: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
-        starts = [0]
+        ids, starts = Spool(), array("q", [0])  # the ids of a large corpus lie on disk
         for text in texts:
             row_of = [rows.setdefault(word, len(rows)) for word in text.unknown]
             encoded = [word if word >= 0 else -1 - row_of[-1 - word] for word in text.ids]
-            ids.append(np.asarray(encoded, dtype=np.int32))
+            ids.append(np.asarray(encoded, dtype=np.int32).tobytes())
             starts.append(starts[-1] + len(encoded))
         return cls(
-            ids=np.concatenate(ids),
-            starts=np.asarray(starts, dtype=np.int64),
+            ids=ids.array(np.int32),
+            starts=np.array(starts, dtype=np.int64),
             unknown=spell(list(rows), max_chars=max_chars),
         )
 

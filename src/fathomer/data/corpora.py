@@ -1,13 +1,45 @@
 """Where training and test texts come from: a corpus by name, or a user's own file."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fathomer.data import amazon16, catalogue
+from fathomer.data.catalogue import Corpus, Split
 from fathomer.data.demo import demo_corpus
-from fathomer.data.examples import Examples
+from fathomer.data.examples import Example, Examples, StoredExamples, stratified_folds
+from fathomer.data.places import data_folder, is_partial, read_corpus
 from fathomer.data.readers import read_examples
-from fathomer.errors import MissingFileError, did_you_mean
+from fathomer.errors import ConfigError, DataError, MissingFileError, did_you_mean
+
+CORPORA: Mapping[str, Corpus] = {
+    corpus.name: corpus
+    for corpus in (
+        catalogue.TREC,
+        catalogue.AG_NEWS,
+        catalogue.DBPEDIA,
+        catalogue.SUBJ,
+        catalogue.MR,
+        catalogue.IMDB,
+        catalogue.YELP_POLARITY,
+        catalogue.YELP_FULL,
+        *amazon16.DOMAINS,
+    )
+}
+"""The 24 corpora of the paper; beside them there is `demo`, which is written, not read."""
+
+FOLD_SEED = 0
+"""Not the seed of the training: the folds of a cross validation are the same for every model."""
+
+_BOTH: tuple[Split, ...] = ("train", "test")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Name one part of a cross validation."""
+
+    number: int
+    of: int
 
 
 @dataclass(frozen=True)
@@ -17,27 +49,111 @@ class Source:
     name: str
     train: Examples
     test: Examples | None
-    """The corpus's own test part; a user's file has none."""
+    """The corpus's own test part, or the fold's; a user's file has none."""
+    held_out: float = 0.1
+    """Part of the training texts to hold out, as the paper did."""
+    fold: Fold | None = None
+    notes: tuple[str, ...] = ()
+    """What must be said wherever a figure on these texts is."""
 
 
-def _demo() -> Source:
-    train, test = demo_corpus()
-    return Source("demo", train, test)
-
-
-CORPORA: Mapping[str, Callable[[], Source]] = {"demo": _demo}
+def find_corpus(name: str) -> Corpus:
+    """Look a corpus up by its name."""
+    if name not in CORPORA:
+        raise MissingFileError(f"{name}: no such corpus; {did_you_mean(name, CORPORA)}")
+    return CORPORA[name]
 
 
 def open_source(
-    data: str, *, text_column: str = "text", label_column: str = "label", encoding: str = "utf-8"
+    data: str,
+    *,
+    text_column: str = "text",
+    label_column: str = "label",
+    encoding: str = "utf-8",
+    data_dir: Path | None = None,
+    fold: int | None = None,
+    folds: int | None = None,
+    splits: Collection[Split] = _BOTH,
 ) -> Source:
-    """Open a corpus by its name, or read a file."""
+    """Open a corpus by its name, or read a file.
+
+    ``fold`` chooses the test part of a cross validation, from 1 to ``folds``. A corpus that has
+    training and test files of its own is read only as far as ``splits`` says.
+    """
     if data in CORPORA:
-        return CORPORA[data]()
+        source = _read(CORPORA[data], data_folder(data_dir), splits)
+        return _fold(source, fold, folds or CORPORA[data].folds)
+    if data == "demo":
+        return _fold(Source("demo", *demo_corpus()), fold, 0)
     path = Path(data)
     if not path.exists() and not path.suffix:
-        raise MissingFileError(f"{data}: no such file or corpus; {did_you_mean(data, CORPORA)}")
+        known = did_you_mean(data, [*CORPORA, "demo"])
+        raise MissingFileError(f"{data}: no such file or corpus; {known}")
     examples = read_examples(
         path, text_column=text_column, label_column=label_column, encoding=encoding
     )
-    return Source(data, examples, None)
+    return _fold(Source(data, examples, None), fold, folds or 0)
+
+
+def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:
+    wanted = _BOTH if corpus.folds else splits
+    parts = {split: Examples([]) for split in _BOTH} | _parts(corpus, data_dir, wanted)
+    for split in {file.split for file in corpus.files if file.split in wanted}:
+        if not parts[split]:
+            raise DataError(
+                f"{data_dir / corpus.folder}: the {split} part of {corpus.name} is empty"
+            )
+    test = None if corpus.folds else parts["test"]
+    source = Source(corpus.name, parts["train"], test, held_out=corpus.held_out)
+    return replace(source, notes=_notes(corpus, data_dir / corpus.folder, parts))
+
+
+def _parts(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> dict[Split, Examples]:
+    """Read a corpus once, and tell its parts apart."""
+    of: list[bool] = []
+
+    def examples() -> Iterator[Example]:
+        for row in read_corpus(corpus, data_dir, splits):
+            of.append(row.split == "test")
+            yield Example(row.text, row.label)
+
+    both = Examples(StoredExamples.collect(examples()))
+    return {
+        "train": both.take([index for index, is_test in enumerate(of) if not is_test]),
+        "test": both.take([index for index, is_test in enumerate(of) if is_test]),
+    }
+
+
+def _notes(corpus: Corpus, folder: Path, parts: Mapping[Split, Examples]) -> tuple[str, ...]:
+    sizes = dict(zip(_BOTH, corpus.sizes, strict=True))
+    named = {"train": "training", "test": "test"}
+    return tuple(
+        f"partial {named[file.split]} file: {len(parts[file.split]):,} of {sizes[file.split]:,}"
+        for file in corpus.files
+        if parts[file.split] and is_partial(corpus, file, folder)
+    )
+
+
+def _fold(source: Source, fold: int | None, folds: int) -> Source:
+    """Split off one fold as the test part, if the source has no test part of its own."""
+    if source.test is not None or not folds:
+        if fold is None:
+            return source
+        raise ConfigError(
+            f"{source.name} has a test part of its own; leave --fold out"
+            if source.test is not None
+            else f"{source.name} has no folds; say how many with --folds"
+        )
+    number = 1 if fold is None else fold
+    if not 2 <= folds <= len(source.train):
+        raise ConfigError(
+            f"folds must be 2 to {len(source.train):,} for {source.name}, not {folds}"
+        )
+    if not 1 <= number <= folds:
+        raise ConfigError(f"fold must be 1 to {folds} for {source.name}, not {number}")
+    parts = stratified_folds(source.train, folds=folds, seed=FOLD_SEED)
+    rest = sorted(index for part in parts[: number - 1] + parts[number:] for index in part)
+    train, test = source.train.take(rest), source.train.take(parts[number - 1])
+    chosen = f"{source.name}: fold {number} of {folds} is the test part"
+    notes = (*source.notes, chosen if fold is not None else f"{chosen}; --fold chooses another")
+    return replace(source, train=train, test=test, fold=Fold(number, folds), notes=notes)

@@ -1,10 +1,16 @@
 """Labelled texts: one example, a collection of them with its account, and stratified splits."""
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathomer.data.spool import LIMIT, Spool
 
 
 class Example(NamedTuple):
@@ -12,6 +18,55 @@ class Example(NamedTuple):
 
     text: str
     label: str
+
+
+@dataclass(frozen=True)
+class StoredExamples(Sequence[Example]):
+    """Hold examples whose texts lie in a spool; only their places and labels are in memory."""
+
+    spool: Spool
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    """Indices into ``names``."""
+    names: tuple[str, ...]
+
+    @classmethod
+    def collect(cls, examples: Iterable[Example], *, limit: int = LIMIT) -> "StoredExamples":
+        """Store examples as they come; beyond ``limit`` bytes their texts lie on disk."""
+        spool, bounds, codes = Spool(limit=limit), array("q", [0]), array("i")
+        names: dict[str, int] = {}
+        for text, label in examples:
+            spool.append(text.encode("utf-8", "surrogatepass"))
+            bounds.append(len(spool))
+            codes.append(names.setdefault(label, len(names)))
+        ends = np.array(bounds, dtype=np.int64)
+        return cls(spool, ends[:-1], ends[1:], np.array(codes, dtype=np.int32), tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        content = self.spool.read(int(self.starts[index]), int(self.ends[index]))
+        return Example(content.decode("utf-8", "surrogatepass"), self.names[self.codes[index]])
+
+    @property
+    def labels(self) -> Iterator[str]:
+        """Go through the labels without reading a text."""
+        return map(self.names.__getitem__, self.codes.tolist())
+
+    def take(self, indices: Sequence[int]) -> "StoredExamples":
+        """Choose some of the examples; the texts stay where they are."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        return StoredExamples(
+            self.spool, self.starts[chosen], self.ends[chosen], self.codes[chosen], self.names
+        )
 
 
 @dataclass(frozen=True)
@@ -29,9 +84,22 @@ class Examples:
         return iter(self.items)
 
     @property
+    def labels(self) -> Iterator[str]:
+        """Go through the labels, in the order of the examples."""
+        if isinstance(self.items, StoredExamples):
+            return self.items.labels
+        return (example.label for example in self.items)
+
+    @property
     def label_counts(self) -> dict[str, int]:
         """Count the examples of each label, labels in sorted order."""
-        return dict(sorted(Counter(example.label for example in self.items).items()))
+        return dict(sorted(Counter(self.labels).items()))
+
+    def take(self, indices: Sequence[int]) -> "Examples":
+        """Choose some of the examples."""
+        if isinstance(self.items, StoredExamples):
+            return Examples(self.items.take(indices))
+        return Examples([self.items[index] for index in indices])
 
     def account(self) -> str:
         """Say in one line what was read and what was left out.
@@ -55,15 +123,30 @@ def split_stratified(
     none in the smaller one.
     """
     by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, example in enumerate(examples):
-        by_label[example.label].append(index)
+    for index, label in enumerate(examples.labels):
+        by_label[label].append(index)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     held_out: set[int] = set()
     for label in sorted(by_label):
         indices = by_label[label]
         count = min(max(1, round(fraction * len(indices))), len(indices) - 1)
         held_out.update(random.sample(indices, count))
-    return (
-        Examples([e for i, e in enumerate(examples) if i not in held_out], examples.skipped),
-        Examples([e for i, e in enumerate(examples) if i in held_out]),
-    )
+    kept = [index for index in range(len(examples)) if index not in held_out]
+    return replace(examples.take(kept), skipped=examples.skipped), examples.take(sorted(held_out))
+
+
+def stratified_folds(examples: Examples, *, folds: int, seed: int) -> list[list[int]]:
+    """Deal the examples into parts of like size in which every label has its share.
+
+    >>> examples = Examples([Example("", label) for label in "aaaabb"])
+    >>> [len(fold) for fold in stratified_folds(examples, folds=2, seed=0)]
+    [3, 3]
+    """
+    by_label: defaultdict[str, list[int]] = defaultdict(list)
+    for index, label in enumerate(examples.labels):
+        by_label[label].append(index)
+    random = Random(seed)  # noqa: S311 (a split, not a secret)
+    for label in sorted(by_label):
+        random.shuffle(by_label[label])
+    dealt = [index for label in sorted(by_label) for index in by_label[label]]
+    return [sorted(dealt[fold::folds]) for fold in range(folds)]

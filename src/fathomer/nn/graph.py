@@ -111,14 +111,15 @@ class DepthOrder(NamedTuple):
     """The word that stands at each rank."""
     ranks: Int[Tensor, " N"]
     """The rank at which each word stands."""
-    left: Int[Tensor, " N"]
-    """Rank of the left neighbour of the word at each rank; ``N`` where there is none."""
-    right: Int[Tensor, " N"]
+    window: Int[Tensor, "N 3"]
+    """Ranks of left neighbour, word and right neighbour; ``N`` where there is none."""
     text_of: Int[Tensor, " N"]
     running: list[int]
     """How many words run in layer 1, 2, ..., up to the deepest word's."""
     running_texts: Bool[Tensor, "layers B 1"]
     """Which sentence nodes run in each of these layers: Eq. (14)'s d_max, text by text."""
+    word_counts: Int[Tensor, " B"]
+    """Words of each text, at least 1."""
 
 
 def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
@@ -128,7 +129,7 @@ def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
     ranks = torch.empty(batch.num_words + 1, dtype=torch.long, device=device)
     ranks[order] = torch.arange(batch.num_words, device=device)
     ranks[-1] = batch.num_words
-    left, right = (ranks[neighbour[order]] for neighbour in batch.neighbours)
+    left, right = (neighbour[order] for neighbour in batch.neighbours)
     # The one place where the host waits for the device: the sizes of the prefixes.
     histogram = torch.bincount(depths, minlength=2)
     running = histogram.flip(0).cumsum(0).flip(0)[1:].tolist() if batch.num_words else []
@@ -138,9 +139,9 @@ def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
     return DepthOrder(
         order=order,
         ranks=ranks[:-1],
-        left=left,
-        right=right,
+        window=ranks[torch.stack([left, order, right], 1)],
         text_of=batch.text_of[order],
         running=running,
         running_texts=(text_depths >= layers[:, None])[:, :, None],
+        word_counts=batch.word_counts,
     )

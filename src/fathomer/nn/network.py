@@ -45,8 +45,11 @@ class DepthAdaptiveNetwork(nn.Module):
         self.embedding = TokenEmbedding(config, spellings)
         self.sequence = sequence_module(config, self.embedding.size)
         self.depth = DepthClassifier(config, self.sequence.size)
-        self.initial = nn.Linear(config.depth_size, config.hidden_size)
-        self.slstm = SLSTM(self.embedding.size + config.depth_size, config.hidden_size)
+        self.slstm = SLSTM(
+            inner_size=config.depth_size,
+            token_size=self.embedding.size + config.depth_size,
+            hidden_size=config.hidden_size,
+        )
         self.output = nn.Linear(3 * config.hidden_size, config.num_labels)
         self.word_dropout = nn.Dropout(config.word_dropout)
         self.hidden_dropout = nn.Dropout(config.hidden_dropout)
@@ -72,10 +75,7 @@ class DepthAdaptiveNetwork(nn.Module):
         graph = sort_by_depth(batch, depths)
         tokens = torch.cat([tokens, self.depth.embedding()[depths - 1]], 1)  # Eq. (13)
         words, sentences = self.slstm(  # Eq. (2), (3), (14)
-            self.initial(inner).index_select(0, graph.order),
-            tokens.index_select(0, graph.order),
-            graph,
-            batch.word_counts,
+            inner.index_select(0, graph.order), tokens.index_select(0, graph.order), graph
         )
         words = words.index_select(0, graph.ranks)
         logits = self.output(self.hidden_dropout(pool_texts(words, sentences, batch)))  # Eq. (15)

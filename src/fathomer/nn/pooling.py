@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.slstm import text_mean
 
 
 def pool_texts(
@@ -19,5 +18,6 @@ def pool_texts(
     highest = torch.segment_reduce(
         words, "max", lengths=batch.lengths.to(words.device), initial=0.0, unsafe=True
     )
-    mean = text_mean(words, batch.text_of, batch.word_counts)
+    sums = torch.zeros_like(sentences).index_add(0, batch.text_of, words)
+    mean = sums / batch.word_counts[:, None]
     return torch.relu(torch.cat([highest, mean, sentences], 1))

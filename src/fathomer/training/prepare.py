@@ -1,7 +1,8 @@
 """From examples to all that training needs: words, labels, encoded texts and a fresh network."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -95,9 +96,10 @@ def build_network(recipe: Recipe, vocabulary: Vocabulary) -> DepthAdaptiveNetwor
     return network
 
 
-def encode_texts(texts: Sequence[str], tokenizer: Tokenizer, config: TextConfig) -> EncodedTexts:
-    """Tokenize texts and look their words up."""
-    chunks = (texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK))
+def encode_texts(texts: Iterable[str], tokenizer: Tokenizer, config: TextConfig) -> EncodedTexts:
+    """Tokenize texts and look their words up; of many texts, only some are held at a time."""
+    stream = iter(texts)
+    chunks = iter(lambda: list(islice(stream, _CHUNK)), [])
     words = (w for chunk in chunks for w in tokenizer.encode(chunk, max_words=config.max_words))
     return EncodedTexts.from_words(words, max_chars=config.max_chars)
 
@@ -113,6 +115,6 @@ def encode_examples(
             f"label {unknown[0]!r} does not occur in the training data; "
             f"known are {', '.join(repr(label) for label in labels)}"
         )
-    targets = np.asarray([number[example.label] for example in examples], dtype=np.int64)
-    texts = encode_texts([example.text for example in examples], tokenizer, config)
+    targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
+    texts = encode_texts((example.text for example in examples), tokenizer, config)
     return LabelledTexts(texts, targets)
