@@ -20,14 +20,16 @@ ORDER = [
     "errors", "config", "files",
     "text", "text.tokenizer", "text.vectors", "text.vocabulary",
     "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
-    "data.layouts", "data.catalogue", "data.amazon16", "data.places", "data.corpora",
+    "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
+    "data.corpora", "data.pretrained", "data.download", "data.check",
     "nn.graph", "nn.embedding", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
     "nn.pooling", "nn.network", "nn", "nn.inference",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "baselines", "baselines.tfidf",
     "artifact", "recipes", "predictor", "fit", "explain", "progress",
-    "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain", "cli",
+    "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
+    "cli.data", "cli",
     "__main__",
 ]  # fmt: skip
 

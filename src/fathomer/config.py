@@ -93,13 +93,13 @@ class TrainConfig(Section):
 
     epochs: int = setting(10, "passes over the training texts", low=1)
     batch_words: int = setting(2000, "words in a batch (a longer text stands alone)", low=1)
-    learning_rate: float = setting(0.001, "Adam's learning rate at the first step", low=0)
+    learning_rate: float = setting(0.001, "Adam's learning rate at first", low=0, high=10)
     decay_to: float = setting(0.05, "part of it left at the end; a straight line", low=0, high=1)
     clip: float = setting(5.0, "largest norm of the gradient", low=0)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
     held_out: float = setting(0.1, "part of the texts held out when none is given", low=0, high=0.9)
     patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
-    seed: int = setting(0, "decides split, initial weights, order, dropout and sampling", low=0)
+    seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ class Recipe:
     def from_toml(cls, path: Path) -> Self:
         """Read a recipe that holds only what differs from the defaults."""
         try:
-            sections = tomllib.loads(path.read_text(encoding="utf-8"))
+            sections = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise MissingFileError(f"{path}: no such recipe") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        except (ValueError, RecursionError, OSError) as error:
             raise ConfigError(f"{path}: {error}") from None
         try:
             return cls.from_dict(sections)
@@ -147,14 +147,14 @@ class Recipe:
         >>> Recipe().with_settings(["model.depth=hard", "train.epochs=3"]).train.epochs
         3
         """
-        recipe = self
+        sections: dict[str, dict[str, Any]] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             section, dot, name = path.strip().partition(".")
             if not (equals and dot and name):
                 raise ConfigError(f"--set {assignment}: expected section.name=value")
-            recipe = recipe.updated({section: {name: _parsed(text.strip())}})
-        return recipe
+            sections.setdefault(section, {})[name] = _parsed(text.strip())
+        return self.updated(sections)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return all settings as plain values."""
@@ -176,7 +176,7 @@ def _parsed(text: str) -> Any:
     """Read a value of ``--set`` as TOML would, and as a bare string otherwise."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or one that only an enemy would write
         return text
 
 
@@ -193,7 +193,7 @@ def _checked_type(name: str, value: Any, kind: Any) -> Any:
         if value not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         return value
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 2**63:
         return float(value)
     if type(value) is not kind:
         raise ConfigError(f"{name} must be of type {kind.__name__}, not {value!r}")

@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fathomer.artifact import CONFIG, Artifact, versions
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.data.spool import release
+from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers
 from fathomer.training.checkpoint import TrainingState
@@ -21,8 +18,6 @@ from fathomer.training.loop import train
 from fathomer.training.prepare import Prepared, prepare
 
 CHECKPOINT = "checkpoint.safetensors"
-PIECE = 4 << 20
-"""Bytes of the data that are summed up at a time."""
 
 Watch = Callable[[Iterable[Event]], Iterable[Event]]
 
@@ -66,13 +61,15 @@ def fit(
             raise
         state.restore_best()
         interrupted = True
-    seconds = time.perf_counter() - started
+    metrics = _metrics(state, settings, time.perf_counter() - started)
+    if vectors and prepared.coverage:
+        metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
     artifact = Artifact(
         recipe=prepared.recipe,
         labels=prepared.labels,
         tokenizer=prepared.tokenizer,
         network=prepared.network,
-        metrics=_metrics(state, settings, seconds),
+        metrics=metrics,
     )
     return Fitted(artifact, interrupted)
 
@@ -111,16 +108,9 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
             texts = data.texts
             arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
             for array in arrays:
-                yield from _pieces(array)
+                yield from (piece.tobytes() for piece in pieces(array))
     if prepared.recipe.model.fixed_words:
         yield prepared.network.embedding.word.weight.numpy(force=True).tobytes()
-
-
-def _pieces(array: NDArray[Any]) -> Iterator[bytes]:
-    """Cut an array into pieces; one that lies on disk is not in memory as a whole."""
-    for piece in np.array_split(array, 1 + array.nbytes // PIECE):
-        yield piece.tobytes()
-        release(array)
 
 
 def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> dict[str, Any]:

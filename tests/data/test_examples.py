@@ -55,7 +55,6 @@ def test_each_label_gives_its_share_and_keeps_at_least_one(count, fraction, expe
     assert larger.label_counts == {"a": count - expected, "b": count - expected}
 
 
-@pytest.mark.xfail(strict=True, reason="one example of each label is held out all the same")
 def test_a_fraction_of_nothing_splits_nothing_off():
     assert len(split_stratified(numbered("aabb"), fraction=0, seed=0)[1]) == 0
 

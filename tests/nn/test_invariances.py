@@ -6,7 +6,8 @@ from torch import Tensor
 
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.graph import sort_by_depth
-from fathomer.nn.slstm import SLSTM, States
+from fathomer.nn.slstm import SLSTM
+from fathomer.nn.steps import Node, word_step
 
 from .networks import RAGGED, copied_into, in_float64, packed, random_depths, random_network
 
@@ -95,31 +96,36 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[0] * 3, [0] * 4]), torch.tensor([2] * 7))
     h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
-    g, c_g = torch.randn(2, 2, 6)
-    from_token = torch.randn(7, 42)
+    node = Node(*torch.randn(8, 2, 6))
+    weights = slstm.weights(slstm.window.weight)
+
+    def step(h, c, from_token):
+        with torch.no_grad():
+            return word_step(
+                7, h, weights.window, c, node, from_token.__getitem__, graph, weights, False
+            )[1]
+
+    inputs = [h, c, torch.randn(7, 42)]
     texts = [0] * 3 + [1] * 4
     near = {w for w in (moved - 1, moved, moved + 1) if 0 <= w < 7 and texts[w] == texts[moved]}
     for part in range(3):  # h, c, token
-        inputs = [h.clone(), c.clone(), from_token.clone()]
-        inputs[part][moved] += 1
-        with torch.no_grad():
-            old = slstm.word_transition(States(h, c, g, c_g), from_token, graph)
-            new = slstm.word_transition(States(*inputs[:2], g, c_g), inputs[2], graph)
-        reached = torch.nonzero((old[0] != new[0]).any(1))[:, 0].tolist()
+        changed = [tensor.clone() for tensor in inputs]
+        changed[part][moved] += 1
+        reached = torch.nonzero((step(*inputs) != step(*changed)).any(1))[:, 0].tolist()
         assert set(reached) == ({moved} if part == 2 else near)
 
 
-def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, h: Tensor, tokens: Tensor):
+def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
     """Run the S-LSTM alone on words in their order in the text."""
     graph = sort_by_depth(batch, depths)
     with torch.no_grad():
-        words, sentences = slstm(h[graph.order], tokens[graph.order], graph, batch.word_counts)
+        words, sentences = slstm(inner[graph.order], tokens[graph.order], graph)
     return words[graph.ranks], sentences
 
 
 def random_states(batch: WordBatch) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(1)
-    shapes = [(batch.num_words, 6), (batch.num_words, 16)]
+    shapes = [(batch.num_words, 7), (batch.num_words, 16)]
     return tuple(torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
 
 
@@ -128,10 +134,10 @@ def test_a_stopped_word_keeps_the_state_of_its_last_step():
     slstm = in_float64(random_network()).slstm
     batch = packed(RAGGED)
     depths = random_depths(batch)
-    h, tokens = random_states(batch)
-    last, _ = run(slstm, batch, depths, h, tokens)
+    inner, tokens = random_states(batch)
+    last, _ = run(slstm, batch, depths, inner, tokens)
     for step in range(1, 5):
-        then, _ = run(slstm, batch, depths.clamp(max=step), h, tokens)
+        then, _ = run(slstm, batch, depths.clamp(max=step), inner, tokens)
         stopped = depths <= step
         close(last[stopped], then[stopped])
         assert not torch.isclose(last[~stopped], then[~stopped]).all(1).any()
@@ -141,10 +147,10 @@ def test_a_sentence_node_stops_with_the_deepest_word_of_its_text():
     slstm = in_float64(random_network()).slstm
     batch = WordBatch.from_ids([[1, 2], [3, 4, 5], []])
     depths = torch.tensor([2, 1, 4, 1, 3])
-    h, tokens = random_states(batch)
-    _, last = run(slstm, batch, depths, h, tokens)
-    _, then = run(slstm, batch, depths.clamp(max=2), h, tokens)
-    _, early = run(slstm, batch, depths.clamp(max=1), h, tokens)
+    inner, tokens = random_states(batch)
+    _, last = run(slstm, batch, depths, inner, tokens)
+    _, then = run(slstm, batch, depths.clamp(max=2), inner, tokens)
+    _, early = run(slstm, batch, depths.clamp(max=1), inner, tokens)
     close(last[0], then[0])
     assert not torch.isclose(last[0], early[0]).all()
     assert not torch.isclose(last[1], then[1]).all()

@@ -23,6 +23,21 @@ SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
 SELECTIONS = ["gumbel", "hard", "soft", "full"]
 
 
+@pytest.mark.parametrize("block", [1, 5, 512])
+@pytest.mark.parametrize("depth_size", [2, 12], ids=["folded", "not folded"])
+@pytest.mark.parametrize("training", [True, False])
+def test_blocks_folds_and_the_way_back_change_nothing(monkeypatch, block, depth_size, training):
+    monkeypatch.setattr("fathomer.nn.steps.BLOCK", block)
+    network = random_network(depth_size=depth_size, hidden_size=12)
+    batch = packed(RAGGED)
+    folded, _ = network.slstm.first_layer(torch.zeros(18, depth_size), torch.zeros(18, 12))
+    assert folded.shape[1] == (3 if depth_size == 2 else 12)
+    depths = random_depths(batch)
+    with torch.set_grad_enabled(training):
+        output = network(batch, depths=depths)
+    assert_same(output, read(network, RAGGED, unknown=UNKNOWN, depths=depths.tolist()))
+
+
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("depth", SELECTIONS)
 def test_the_network_agrees_with_the_oracle(sequence, depth):

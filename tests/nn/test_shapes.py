@@ -8,8 +8,9 @@ from jaxtyping import TypeCheckError
 from fathomer.data.batches import PackedWords
 from fathomer.nn import WordBatch
 from fathomer.nn.depth import select_depths
+from fathomer.nn.graph import sort_by_depth
 from fathomer.nn.pooling import pool_texts
-from fathomer.nn.slstm import text_mean, word_gates
+from fathomer.nn.steps import neighbourhood, word_gates
 
 from .networks import packed, random_depths, random_network
 
@@ -39,16 +40,19 @@ def test_states_of_different_widths_are_caught():
         pool_texts(torch.zeros(3, 6), torch.zeros(1, 5), batch)
 
 
-def test_states_and_texts_of_different_lengths_are_caught():
+def test_states_without_their_second_axis_are_caught():
+    batch = WordBatch.from_ids([[1, 2, 3]])
+    graph = sort_by_depth(batch, WORDS + 1)
+    assert neighbourhood(torch.zeros(4, 6), graph, slice(0, 2)).shape == (2, 3, 6)
     with pytest.raises(TypeCheckError):
-        text_mean(torch.zeros(3, 6), torch.zeros(2, dtype=torch.long), torch.tensor([3]))
+        neighbourhood(torch.zeros(4), graph, slice(0, 2))
 
 
 def test_gates_of_different_widths_are_caught():
-    cell = torch.zeros(2, 6)
-    word_gates(torch.zeros(2, 42), cell, cell, cell, cell)
+    cells = torch.zeros(2, 3, 6)
+    word_gates(torch.zeros(2, 42), cells, torch.zeros(2, 6))
     with pytest.raises(TypeCheckError):
-        word_gates(torch.zeros(2, 42), cell, cell, cell, torch.zeros(2, 5))
+        word_gates(torch.zeros(2, 42), cells, torch.zeros(2, 5))
 
 
 def test_logits_of_a_single_word_need_their_two_axes():

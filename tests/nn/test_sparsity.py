@@ -1,11 +1,15 @@
 """A word that has stopped costs nothing, and padding does not exist: the products are counted.
 
-Counted are multiply-adds of matrix products and convolutions, as they are dispatched.
+Counted are the rows that are multiplied with each matrix of the S-LSTM, as they are dispatched, and
+the multiply-adds of the other modules.
 """
+
+from collections import Counter
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from fathomer.nn import DepthAdaptiveNetwork
@@ -14,7 +18,33 @@ from .networks import RAGGED, copied_into, in_float64, packed, random_depths, ra
 
 H = 6
 TOKEN = 5 + 4 + 7  # word, characters, depth
-SENTENCE_NODES = ["slstm.sentence", "slstm.node", "slstm.node_mean"]
+WINDOW, LOOK = (3 * H, 7 * H), (H, H)
+SENTENCE, NODE, NODE_MEAN = (H, 7 * H), (H, 3 * H), (H, 2 * H)
+
+
+class CountRows(TorchDispatchMode):
+    """Count the rows that are multiplied with matrices of each shape (inputs, outputs)."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        factors = {torch.ops.aten.mm: args[:2], torch.ops.aten.addmm: args[1:3]}
+        if function.overloadpacket in factors:
+            rows, matrix = factors[function.overloadpacket]
+            self.rows[tuple(matrix.shape)] += len(rows)
+        return function(*args, **(kwargs or {}))
+
+
+def rows_multiplied(network: DepthAdaptiveNetwork, texts: list[list[int]], depths: Tensor):
+    """Count the rows of the S-LSTM's products, by the shape of the matrix."""
+    counter = CountRows()
+    network.slstm.register_forward_pre_hook(lambda *_: counter.__enter__() and None)
+    network.slstm.register_forward_hook(lambda *_: counter.__exit__(None, None, None))
+    with torch.no_grad():
+        network(packed(texts), depths=depths)
+    return counter.rows
 
 
 def multiply_adds(
@@ -33,8 +63,25 @@ def multiply_adds(
 
 def test_a_stopped_word_costs_nothing():
     depths = random_depths(packed(RAGGED))
-    counted = multiply_adds(random_network(), RAGGED, depths)
-    assert counted["slstm.window"] == int(depths.sum()) * 3 * H * 7 * H
+    rows = rows_multiplied(random_network(), RAGGED, depths)
+    assert rows[WINDOW] == int(depths.sum())
+
+
+def test_a_stopped_word_costs_nothing_on_the_way_back():
+    depths = random_depths(packed(RAGGED))
+    output = random_network()(packed(RAGGED), depths=depths)
+    with CountRows() as counter:
+        output.logits.sum().backward()
+    assert counter.rows[7 * H, 3 * H] == int(depths.sum())
+
+
+def test_the_first_layer_is_folded_where_that_pays():
+    """The window is then taken of the narrow inner vectors, with a column of ones beside them."""
+    network = random_network(hidden_size=12, depth_size=2)
+    depths = random_depths(packed(RAGGED))
+    rows = rows_multiplied(network, RAGGED, depths)
+    assert rows[3 * (2 + 1), 7 * 12] == len(depths)
+    assert rows[3 * 12, 7 * 12] == int(depths.sum()) - len(depths)
 
 
 @pytest.mark.parametrize("word", range(1, 18))
@@ -52,20 +99,17 @@ def test_one_more_step_of_a_word_costs_one_row_more(word):
 
 def test_the_s_lstm_consists_of_the_products_of_the_equations():
     depths = random_depths(packed(RAGGED))
-    counted = multiply_adds(random_network(), RAGGED, depths)
-    window = int(depths.sum()) * 3 * H * 7 * H
-    token = len(depths) * TOKEN * 7 * H
-    looks = (len(depths) + int(depths.clamp(max=3).sum())) * H * H
-    nodes = sum(counted[name] for name in SENTENCE_NODES)
-    assert counted["slstm"] == window + token + looks + nodes
-
-
-def test_sentence_nodes_cost_at_most_a_step_per_text_and_layer_of_the_batch():
-    """V g, W g and U mean: 7 + 3 + 2 products of H by H, for no more texts than there are."""
-    depths = random_depths(packed(RAGGED))
-    counted = multiply_adds(random_network(), RAGGED, depths)
-    nodes = sum(counted[name] for name in SENTENCE_NODES)
-    assert nodes <= len(RAGGED) * int(depths.max()) * (7 + 3 + 2) * H * H
+    rows = rows_multiplied(random_network(), RAGGED, depths)
+    layers = int(depths.max())
+    assert rows == {
+        WINDOW: int(depths.sum()),
+        (TOKEN, 7 * H): len(depths),
+        (7, H): len(depths),  # the initial states
+        LOOK: len(depths) + int(depths.clamp(max=layers - 1).sum()),
+        SENTENCE: layers * len(RAGGED),
+        NODE: layers * len(RAGGED),
+        NODE_MEAN: layers * len(RAGGED),
+    }
 
 
 def test_max_depth_costs_nothing_but_the_scores_of_the_depths():
@@ -77,10 +121,7 @@ def test_max_depth_costs_nothing_but_the_scores_of_the_depths():
     assert large["depth.scores"] == len(depths) * 7 * 9
 
 
-@pytest.mark.parametrize(
-    "product",
-    ["sequence", "depth.inner", "depth.scores", "initial", "slstm.window", "slstm.token", "output"],
-)
+@pytest.mark.parametrize("product", ["sequence", "depth.inner", "depth.scores", "output"])
 def test_a_batch_costs_what_its_texts_cost_alone(product):
     """Exact for every product over words, the BiLSTM's included, and for the output's over texts.
 

@@ -106,16 +106,12 @@ def test_a_span_includes_the_combining_marks(text, expected):
     assert pieces(text, encode(text)) == expected
 
 
-@pytest.mark.xfail(
-    strict=True, reason="marks of class 0 and jamo are composed, but not in the span"
-)
 @pytest.mark.parametrize("text", ["\u1100\u1161\u11a8", "\u0995\u09c7\u09be", "\u0b15\u0b47\u0b3e"])
 def test_a_span_includes_everything_that_was_composed(text):
     words = encode(text)
     assert (pieces(text, words), words.unknown) == ([text], [folded(text)])
 
 
-@pytest.mark.xfail(strict=True, reason="the last span stretches into the word that was cut away")
 def test_a_cut_text_spells_its_last_word_as_the_whole_text_does():
     text = "e\u0301 3.14\u0301"
     assert encode(text, max_words=2).spans == encode(text).spans[:2]

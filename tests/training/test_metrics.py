@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn
 
+from fathomer.errors import DataError
 from fathomer.nn.inference import Classified
 from fathomer.training.metrics import Metrics, score
 
@@ -89,11 +90,9 @@ def test_certainty_in_a_wrong_answer_costs_infinitely_much():
     assert math.isinf(scored([0], [1], certainty=1.0).loss)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the mean of nothing warns and is nan", raises=RuntimeWarning
-)
-def test_no_texts_have_no_scores_but_no_warning_either():
-    assert scored([], []).examples == 0
+def test_no_texts_have_no_scores():
+    with pytest.raises(DataError, match="there are no examples to score"):
+        scored([], [])
 
 
 def test_scores_are_plain_values():

@@ -1,15 +1,33 @@
 """The command ``fathomer evaluate``."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from fathomer.cli.options import Data, Encoding, Folder, Json, LabelColumn, MaxDepth, TextColumn
-from fathomer.cli.output import print_json, print_line, print_scores
+from fathomer.cli.options import (
+    Data,
+    DataDir,
+    Encoding,
+    Fold,
+    Folder,
+    Folds,
+    Json,
+    LabelColumn,
+    MaxDepth,
+    TextColumn,
+)
+from fathomer.cli.output import messages_console, print_json, print_line, print_scores
+
+if TYPE_CHECKING:
+    from fathomer.data.corpora import Source
 
 
 def evaluate(
     folder: Folder,
     data: Data,
     max_depth: MaxDepth = None,
+    fold: Fold = None,
+    folds: Folds = None,
+    data_dir: DataDir = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     encoding: Encoding = "utf-8",
@@ -19,19 +37,45 @@ def evaluate(
 
     Example: fathomer evaluate model test.csv
     """
-    from fathomer.data.corpora import open_source
+    from fathomer.data.corpora import describe, open_source
     from fathomer.predictor import load
 
     predictor = load(folder)
+    trained = predictor.artifact.metrics
+    if trained.get("data_name") == data:  # by default, the very fold that training left out
+        fold, folds = fold or trained.get("fold"), folds or trained.get("folds")
     source = open_source(
-        data, text_column=text_column, label_column=label_column, encoding=encoding
+        data,
+        text_column=text_column,
+        label_column=label_column,
+        encoding=encoding,
+        data_dir=data_dir,
+        fold=fold,
+        folds=folds,
+        only="test",
     )
-    metrics = predictor.evaluate(source.test or source.train, max_depth=max_depth).to_dict()
+    messages = messages_console()
+    for note in [*source.notes, *_leak(trained, source)]:
+        messages.print(note, highlight=False)
+    texts = source.train if source.test is None else source.test
+    metrics = predictor.evaluate(texts, max_depth=max_depth).to_dict()
+    metrics |= describe(source)
     if as_json:
         print_json(metrics)
         return
     print_scores({data: metrics})
     _print_labels(metrics["per_label"])
+
+
+def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
+    """Warn of test texts that the model was trained on."""
+    if source.fold and trained.get("data_name") == source.name:
+        seen = (trained.get("fold"), trained.get("folds"))
+        if seen != (source.fold.number, source.fold.of):
+            yield (
+                f"warning: the model was trained for fold {seen[0]} of {seen[1]}, "
+                "so it has seen texts of this test part"
+            )
 
 
 def _print_labels(per_label: dict[str, dict[str, Any]]) -> None:

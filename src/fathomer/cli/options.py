@@ -16,3 +16,20 @@ Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of the fil
 MaxDepth = Annotated[
     int | None, typer.Option(metavar="N", help="Let no word take more steps than this.")
 ]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="D", help="Folder of corpora and vectors; else FATHOMER_DATA, or a cache."
+    ),
+]
+Fold = Annotated[
+    int | None, typer.Option(metavar="K", help="Which fold of a cross validation is the test part.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Number of folds; 10 for corpora without a test part."),
+]
+Vectors = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Word vectors: a name, or GloVe .txt[.gz], .zip, .bin."),
+]

@@ -2,17 +2,29 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathomer.cli.options import Data, Encoding, Json, LabelColumn, TextColumn
+from fathomer.cli.options import (
+    Data,
+    DataDir,
+    Encoding,
+    Fold,
+    Folds,
+    Json,
+    LabelColumn,
+    TextColumn,
+    Vectors,
+)
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
 from fathomer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.config import Recipe
+    from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
 
 
@@ -28,15 +40,16 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Word vectors: GloVe .txt, .txt.gz, .zip; word2vec .bin.")
-    ] = None,
+    vectors: Vectors = None,
     held_out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
     ] = None,
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Texts to score the result on.")
     ] = None,
+    fold: Fold = None,
+    folds: Folds = None,
+    data_dir: DataDir = None,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Train TF-IDF too, to compare with.")
     ] = False,
@@ -49,7 +62,8 @@ def train(
 
     Example: fathomer train reviews.csv --out model --set train.epochs=5
     """
-    from fathomer.data.corpora import open_source
+    from fathomer.data.corpora import describe, open_source
+    from fathomer.data.pretrained import find_vectors
     from fathomer.fit import CHECKPOINT, check_folder, fit
     from fathomer.predictor import Predictor
     from fathomer.progress import watch
@@ -58,24 +72,33 @@ def train(
         raise ConfigError(f"unknown model {model!r}; {did_you_mean(model, ['fathomer'])}")
     settings = _recipe(data, recipe, set_ or [], seed)
     check_folder(out, resume=resume)
-    columns = {"text_column": text_column, "label_column": label_column, "encoding": encoding}
-    source = open_source(data, **columns)
-    chosen_by = open_source(held_out, **columns).train if held_out else None
-    scored_on = open_source(test, **columns).train if test else source.test
+    vectors_file = find_vectors(vectors, data_dir) if vectors else None
+    opened = partial(
+        open_source,
+        text_column=text_column,
+        label_column=label_column,
+        encoding=encoding,
+        data_dir=data_dir,
+    )
+    source = opened(data, fold=fold, folds=folds)
+    chosen_by = opened(held_out).train if held_out else None
+    scored_on = _to_score_on(opened(test)) if test else source.test
     messages = messages_console()
     messages.print(f"{data}: {source.train.account()}", highlight=False)
+    for note in source.notes:
+        messages.print(note, highlight=False)
     fitted = fit(
         source.train,
         settings,
         held_out=chosen_by,
-        vectors=vectors,
+        vectors=vectors_file,
         folder=out,
         resume=resume,
         watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
     )
     metrics = {
         **fitted.artifact.metrics,
-        "data_name": data,
+        **describe(source),
         "command": " ".join(["fathomer", *sys.argv[1:]]),
     }
     if scored_on:
@@ -93,6 +116,11 @@ def train(
         _print_training(metrics, out)
     if fitted.interrupted:
         raise typer.Exit(130)
+
+
+def _to_score_on(source: "Source") -> "Examples":
+    """Choose the test part of a corpus, or all of a file."""
+    return source.test if source.test is not None else source.train
 
 
 def _recipe(data: str, name: str | None, assignments: list[str], seed: int | None) -> "Recipe":
@@ -128,4 +156,9 @@ def _print_training(metrics: dict[str, Any], out: Path) -> None:
         where = "test" if "test" in rows else "held out"
         rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
     print_scores(rows)
+    if found := metrics.get("vectors"):
+        print_line(
+            f"{found['file']} covers {found['words']:.1%} of the training words, "
+            f"{found['types']:.1%} of the distinct ones"
+        )
     print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")

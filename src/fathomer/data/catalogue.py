@@ -1,4 +1,4 @@
-"""The corpora of the paper's Table 1, one small entry each, and where each comes from.
+"""The corpora of the paper's Table 1, one small entry each; Amazon-16 has a file of its own.
 
 An entry tells what its source publishes: files, format, encoding, labels, terms and checksums.
 ``published`` holds the figures of Table 1, ``sizes`` what the published files really hold; the two
@@ -6,91 +6,8 @@ differ in places, and ``fathomer data check`` says so. Checksums of files are th
 files; those of archives are the ones that other projects verify their downloads with.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-from fathomer.data.layouts import (
-    Layout,
-    csv_layout,
-    plain_lines,
-    question_lines,
-    whole_text,
-)
-
-Split = Literal["train", "test"]
-
-
-class Lengths(NamedTuple):
-    """Hold the mean and the largest number of words in a text."""
-
-    average: float
-    longest: int
-
-
-class Published(NamedTuple):
-    """Hold a row of the paper's Table 1; without a test part it was cross validation."""
-
-    lengths: Lengths
-    train: int
-    test: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class File:
-    """Describe one file of texts."""
-
-    name: str
-    """In the corpus's folder, or inside its archive; with a slash at its end, a folder of texts."""
-    split: Split = "train"
-    label: str = ""
-    """Of all texts in the file, where its format has no labels."""
-    encoding: str = "utf-8"
-    sha256: str | None = None
-    url: str | None = None
-    partial: str | None = None
-    """A file that may stand in for this one, though it holds only a part of it."""
-
-
-@dataclass(frozen=True)
-class Archive:
-    """Describe the packed file that holds all files of a corpus."""
-
-    names: tuple[str, ...]
-    """As it is distributed; the first is what a download is called."""
-    url: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Corpus:
-    """Describe one corpus."""
-
-    name: str
-    kind: Literal["question", "topic", "sentiment"]
-    labels: Mapping[str, str]
-    """Readable names of the labels, by what the files call them."""
-    layout: Layout
-    files: tuple[File, ...]
-    archive: Archive | None = None
-    page: str
-    terms: str
-    """As the source states them."""
-    sizes: tuple[int, int]
-    """Texts in the published training and test files."""
-    published: Published
-    words: Lengths | None = None
-    """Of all texts, in our words, where we could count them."""
-    folds: int = 0
-    """Parts of a cross validation, where there is no test part."""
-    held_out: float = 0.1
-    """Part of the training texts that the paper held out."""
-
-    @property
-    def folder(self) -> str:
-        """Name the folder inside the data folder."""
-        return self.name.partition("/")[0]
-
+from fathomer.data.corpus import Archive, Corpus, File, Lengths, Published
+from fathomer.data.layouts import csv_layout, plain_lines, question_lines, whole_text
 
 _NEGATIVE_POSITIVE = {"neg": "negative", "pos": "positive"}
 _CORNELL = "https://www.cs.cornell.edu/people/pabo/movie-review-data/"
@@ -144,6 +61,7 @@ TREC = Corpus(
     terms="not stated",
     sizes=(5_452, 500),
     published=Published(Lengths(12, 39), 5_952, 500),
+    words=Lengths(10.3, 37),
 )
 
 MR = Corpus(
@@ -170,6 +88,7 @@ MR = Corpus(
     terms=_CORNELL_TERMS,
     sizes=(10_662, 0),
     published=Published(Lengths(23, 61), 10_622, None),
+    words=Lengths(21.7, 63),
     folds=10,
 )
 
@@ -197,6 +116,7 @@ SUBJ = Corpus(
     terms=_CORNELL_TERMS,
     sizes=(10_000, 0),
     published=Published(Lengths(26, 122), 10_000, None),
+    words=Lengths(24.7, 122),
     folds=10,
 )
 
@@ -219,6 +139,7 @@ IMDB = Corpus(
     terms="no licence stated; asks to cite Maas et al. (ACL 2011)",
     sizes=(25_000, 25_000),
     published=Published(Lengths(230, 2_472), 25_000, 25_000),
+    words=Lengths(265.9, 2_743),
 )
 
 AG_NEWS = Corpus(

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fathomer.data import amazon16, catalogue
-from fathomer.data.catalogue import Corpus, Split
+from fathomer.data.corpus import Corpus, Split
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Example, Examples, StoredExamples, stratified_folds
 from fathomer.data.places import data_folder, is_partial, read_corpus
@@ -57,6 +58,14 @@ class Source:
     """What must be said wherever a figure on these texts is."""
 
 
+def describe(source: Source) -> dict[str, Any]:
+    """Name what a result must say about its data."""
+    described: dict[str, Any] = {"data_name": source.name}
+    if source.fold:
+        described |= {"fold": source.fold.number, "folds": source.fold.of}
+    return described | ({"notes": list(source.notes)} if source.notes else {})
+
+
 def find_corpus(name: str) -> Corpus:
     """Look a corpus up by its name."""
     if name not in CORPORA:
@@ -73,15 +82,15 @@ def open_source(
     data_dir: Path | None = None,
     fold: int | None = None,
     folds: int | None = None,
-    splits: Collection[Split] = _BOTH,
+    only: Split | None = None,
 ) -> Source:
     """Open a corpus by its name, or read a file.
 
     ``fold`` chooses the test part of a cross validation, from 1 to ``folds``. A corpus that has
-    training and test files of its own is read only as far as ``splits`` says.
+    training and test files of its own may be read ``only`` in part.
     """
     if data in CORPORA:
-        source = _read(CORPORA[data], data_folder(data_dir), splits)
+        source = _read(CORPORA[data], data_folder(data_dir), (only,) if only else _BOTH)
         return _fold(source, fold, folds or CORPORA[data].folds)
     if data == "demo":
         return _fold(Source("demo", *demo_corpus()), fold, 0)
@@ -97,7 +106,7 @@ def open_source(
 
 def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:
     wanted = _BOTH if corpus.folds else splits
-    parts = {split: Examples([]) for split in _BOTH} | _parts(corpus, data_dir, wanted)
+    parts = read_parts(corpus, data_dir, wanted)
     for split in {file.split for file in corpus.files if file.split in wanted}:
         if not parts[split]:
             raise DataError(
@@ -105,11 +114,13 @@ def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:
             )
     test = None if corpus.folds else parts["test"]
     source = Source(corpus.name, parts["train"], test, held_out=corpus.held_out)
-    return replace(source, notes=_notes(corpus, data_dir / corpus.folder, parts))
+    return replace(source, notes=partial_notes(corpus, data_dir / corpus.folder, parts))
 
 
-def _parts(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> dict[Split, Examples]:
-    """Read a corpus once, and tell its parts apart."""
+def read_parts(
+    corpus: Corpus, data_dir: Path, splits: Collection[Split] = _BOTH
+) -> dict[Split, Examples]:
+    """Read a corpus once, and tell its training and test part apart."""
     of: list[bool] = []
 
     def examples() -> Iterator[Example]:
@@ -124,7 +135,8 @@ def _parts(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> dict[Sp
     }
 
 
-def _notes(corpus: Corpus, folder: Path, parts: Mapping[Split, Examples]) -> tuple[str, ...]:
+def partial_notes(corpus: Corpus, folder: Path, parts: Mapping[Split, Examples]) -> tuple[str, ...]:
+    """Say which files are there only in part."""
     sizes = dict(zip(_BOTH, corpus.sizes, strict=True))
     named = {"train": "training", "test": "test"}
     return tuple(

@@ -129,7 +129,7 @@ def split_stratified(
     held_out: set[int] = set()
     for label in sorted(by_label):
         indices = by_label[label]
-        count = min(max(1, round(fraction * len(indices))), len(indices) - 1)
+        count = min(max(1, round(fraction * len(indices))), len(indices) - 1) if fraction else 0
         held_out.update(random.sample(indices, count))
     kept = [index for index in range(len(examples)) if index not in held_out]
     return replace(examples.take(kept), skipped=examples.skipped), examples.take(sorted(held_out))

@@ -24,11 +24,11 @@ def _lines(stream: IO[bytes], encoding: str) -> Iterator[tuple[int, str]]:
             yield number, line.decode(encoding, "replace").rstrip("\r\n")
 
 
-def plain_lines(stream: IO[bytes], where: str, encoding: str) -> Iterator[Row]:
+def plain_lines(stream: IO[bytes], _where: str, encoding: str) -> Iterator[Row]:
     """Read one text per line; the label is that of the file (``rt-polarity``, ``plot``, ``quote``).
 
     >>> import io
-    >>> next(plain_lines(io.BytesIO(b"a fine film . \\n"), "mr", "cp1252")).text
+    >>> next(plain_lines(io.BytesIO(b"a fine film . "), "mr", "cp1252")).text
     'a fine film .'
     """
     for number, line in _lines(stream, encoding):
@@ -39,7 +39,7 @@ def question_lines(stream: IO[bytes], where: str, encoding: str) -> Iterator[Row
     """Read ``COARSE:fine question`` (``.label``); the coarse class is the label.
 
     >>> import io
-    >>> next(question_lines(io.BytesIO(b"NUM:date When was it ?\\n"), "trec", "cp1252"))
+    >>> next(question_lines(io.BytesIO(b"NUM:date When was it ?"), "trec", "cp1252"))
     Row(line=1, text='When was it ?', label='NUM')
     """
     for number, line in _lines(stream, encoding):
@@ -59,7 +59,7 @@ def tabbed_lines(stream: IO[bytes], where: str, encoding: str) -> Iterator[Row]:
         yield Row(number, text.strip(), label.strip())
 
 
-def whole_text(stream: IO[bytes], where: str, encoding: str) -> Iterator[Row]:
+def whole_text(stream: IO[bytes], _where: str, encoding: str) -> Iterator[Row]:
     """Read a file that is one text (the reviews of ``aclImdb``)."""
     yield Row(1, stream.read().decode(encoding, "replace").strip(), "")
 

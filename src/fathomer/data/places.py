@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, cast
 
-from fathomer.data.catalogue import Corpus, File, Split
+from fathomer.data.corpus import Corpus, File, Split
 from fathomer.errors import DataError, MissingFileError
 
 
@@ -115,7 +115,7 @@ def _read_packed(corpus: Corpus, files: list[File], archive: Path) -> Iterator[R
     try:
         with tarfile.open(archive, "r|*") as tar:
             while (member := tar.next()) is not None:
-                tar.members.clear()  # else it remembers every member of the archive
+                tar.members.clear()  # type: ignore[attr-defined]  # else it keeps all of them
                 file = _file_of(member.name, files) if member.isfile() else None
                 stream = tar.extractfile(member) if file else None
                 if file and stream:

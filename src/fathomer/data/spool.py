@@ -7,6 +7,7 @@ is, however the process ends.
 import mmap
 import tempfile
 import weakref
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 
 LIMIT = 32 << 20
 """Bytes that stay in memory."""
+PIECE = 4 << 20
+"""Bytes of an array that are read at a time."""
 
 
 class Spool:
@@ -64,7 +67,14 @@ class Spool:
         return np.frombuffer(mapped, dtype=dtype)
 
 
-def release(array: NDArray[Any]) -> None:
+def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Cut an array into pieces; of one that lies on disk, only a piece is in memory at a time."""
+    for piece in np.array_split(array, 1 + array.nbytes // PIECE):
+        yield piece
+        _release(array)
+
+
+def _release(array: NDArray[Any]) -> None:
     """Let go of the pages of a mapped array; whoever reads it again gets them back from disk."""
     owner = array.base.obj if isinstance(array.base, memoryview) else array.base
     if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):

@@ -49,7 +49,6 @@ class AdaptiveSteps(torch.autograd.Function):
         """Give the gradients of all inputs of :meth:`forward`."""
         source, h, *weights = ctx.saved_tensors
         graph, steps, last = ctx.kept
-        del ctx.kept  # the way back writes over it
         way = WayBack(graph, steps, last, source, h, Weights(*weights), grad_h, grad_g)
         while way.steps:
             way.take_back(way.steps.pop())
@@ -70,9 +69,9 @@ class WayBack:
         grad_h: Tensor,
         grad_g: Tensor,
     ) -> None:
-        self.graph, self.steps, self.weights = graph, steps, weights
+        self.graph, self.steps, self.weights = graph, list(steps), weights
         self.source, self.first_h = source, first_h
-        self.h, self.c, self.seen = last.h, last.c, last.seen
+        self.h, self.c, self.seen = last.h.clone(), last.c.clone(), last.seen.clone()
         self.grad_h = functional.pad(grad_h, (0, 0, 0, 1))
         self.grad_c = torch.zeros_like(self.grad_h)
         self.grad_g, self.grad_c_g = grad_g, torch.zeros_like(grad_g)

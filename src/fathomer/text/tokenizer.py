@@ -139,9 +139,9 @@ class Tokenizer:
         self, text: str, ids: list[int], spans: list[tuple[int, int]], max_words: int
     ) -> Words:
         truncated = len(ids) > max_words
-        ids, spans = ids[:max_words], spans[:max_words]
         if not unicodedata.is_normalized("NFC", text):
-            spans = _with_combining_marks(text, spans)
+            spans = _with_marks(text, spans[: max_words + 1])
+        ids, spans = ids[:max_words], spans[:max_words]
         unknown: list[str] = []
         for place, known in enumerate(ids):
             if known == UNKNOWN_ID:
@@ -159,12 +159,21 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _with_combining_marks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretch each span over the marks that NFC has composed into its last character."""
+def _with_marks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretch each span over what NFC has composed into its last character."""
     stretched = []
     for number, (start, end) in enumerate(spans):
         limit = spans[number + 1][0] if number + 1 < len(spans) else len(text)
-        while end < limit and unicodedata.combining(text[end]):
+        while end < limit and _is_composed(text[end]):
             end += 1
         stretched.append((start, end))
     return stretched
+
+
+def _is_composed(character: str) -> bool:
+    """Tell marks, and the vowels and final consonants of decomposed Hangul syllables."""
+    return (
+        unicodedata.category(character).startswith("M")
+        or "\u1161" <= character <= "\u1175"
+        or "\u11a8" <= character <= "\u11c2"
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fathomer.errors import DataError
 from fathomer.nn.inference import Classified
 
 
@@ -40,6 +41,8 @@ class Metrics:
 
 def score(answers: Classified, targets: NDArray[np.int64], labels: Sequence[str]) -> Metrics:
     """Compare answers with the true labels, given by their indices."""
+    if not len(targets):
+        raise DataError("there are no examples to score")
     predicted = answers.labels
     chosen = answers.log_probabilities[np.arange(len(targets)), targets]
     per_label = {

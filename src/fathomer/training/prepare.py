@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples, split_stratified
+from fathomer.data.spool import pieces
 from fathomer.errors import DataError
 from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.text.tokenizer import Tokenizer
@@ -32,6 +34,15 @@ class LabelledTexts:
         return len(self.targets)
 
 
+class Coverage(NamedTuple):
+    """Hold which part of the training words has a vector."""
+
+    types: float
+    """Of the distinct words."""
+    words: float
+    """Of the words as they occur."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """Hold what a training starts from."""
@@ -42,6 +53,8 @@ class Prepared:
     network: DepthAdaptiveNetwork
     train: LabelledTexts
     held_out: LabelledTexts | None
+    coverage: Coverage | None = None
+    """By the given vectors."""
 
 
 def prepare(
@@ -62,15 +75,30 @@ def prepare(
         )
     vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
     recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+    train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
     return Prepared(
         recipe=recipe,
         tokenizer=vocabulary.tokenizer,
         labels=labels,
         network=build_network(recipe, vocabulary),
-        train=encode_examples(examples, vocabulary.tokenizer, labels, recipe.text),
+        train=train,
         held_out=encode_examples(held_out, vocabulary.tokenizer, labels, recipe.text)
         if held_out
         else None,
+        coverage=cover(train.texts, len(vocabulary.tokenizer)) if vectors else None,
+    )
+
+
+def cover(texts: EncodedTexts, vocab_size: int) -> Coverage:
+    """Measure which part of the words is known."""
+    seen, known = np.zeros(vocab_size, dtype=bool), 0
+    for ids in pieces(texts.ids):
+        found = ids[ids >= 0]
+        seen[found] = True
+        known += len(found)
+    types = int(seen.sum())
+    return Coverage(
+        types=types / max(1, types + len(texts.unknown)), words=known / max(1, len(texts.ids))
     )
 
 

@@ -1,0 +1,143 @@
+"""Downloads: from the published source, checked, and whole or not at all.
+
+A file is fetched into a hidden folder beside its place and moved there only when it is complete and
+its checksum is right; what a killed download leaves in the hidden folder, the next one clears away.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fathomer.data.corpus import Corpus
+from fathomer.data.places import path_of
+from fathomer.data.pretrained import FOLDER, Pretrained
+from fathomer.errors import DataError, MissingFileError
+from fathomer.files import sha256_of
+
+RETRIES = 3
+INCOMING = ".incoming"
+
+
+class Bar(Protocol):
+    """Show how much has come; the interface is pooch's."""
+
+    total: int
+
+    def update(self, size: int) -> None:
+        """Add bytes that have come."""
+
+    def reset(self) -> None:
+        """Begin anew."""
+
+    def close(self) -> None:
+        """End."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """Describe a file to fetch."""
+
+    path: Path
+    url: str
+    sha256: str | None
+
+    @property
+    def done(self) -> bool:
+        """Say whether the file is there already, and is the right one."""
+        return self.path.is_file() and self.sha256 in (None, sha256_of(self.path))
+
+
+def downloads_of(wanted: Corpus | Pretrained, data_dir: Path) -> list[Download]:
+    """Name the files to fetch for a corpus or for vectors."""
+    if isinstance(wanted, Pretrained):
+        return [Download(data_dir / FOLDER / wanted.file, wanted.url, wanted.sha256)]
+    folder = data_dir / wanted.folder
+    if wanted.archive is None:
+        files = [file for file in wanted.files if file.url]
+        return [Download(folder / f.name, f.url or "", f.sha256) for f in files]
+    plain = [path_of(file, folder) for file in wanted.files]
+    if all(plain):  # unpacked files are as good as their archive
+        return []
+    name = wanted.archive.names[0]
+    return [Download(folder / name, wanted.archive.url, wanted.archive.sha256)]
+
+
+def fetch(download: Download, *, bar: Bar | None = None, retries: int = RETRIES) -> Path:
+    """Download a file, unless it is there already."""
+    import pooch
+
+    if download.done:
+        return download.path
+    pooch.get_logger().setLevel("ERROR")
+    name = download.path.name
+    with _incoming(download.path.parent) as folder, _explained(download):
+        book = pooch.create(
+            path=folder,
+            base_url="",
+            registry={name: f"sha256:{download.sha256}" if download.sha256 else None},
+            urls={name: download.url},
+            retry_if_failed=retries,
+        )
+        loader = pooch.HTTPDownloader(progressbar=bar or False, timeout=30)
+        Path(book.fetch(name, downloader=loader)).replace(download.path)
+    return download.path
+
+
+@contextmanager
+def _incoming(folder: Path) -> Iterator[Path]:
+    """Make the hidden folder, and clear it away whatever happens."""
+    hidden = folder / INCOMING
+    try:
+        shutil.rmtree(hidden, ignore_errors=True)
+        hidden.mkdir(parents=True)
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be written to ({error.strerror}); choose another with --data-dir"
+        ) from None
+    try:
+        yield hidden
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+@contextmanager
+def _explained(download: Download) -> Iterator[None]:
+    """Turn what goes wrong into one line that says which file to put where."""
+    import requests
+
+    name, folder = download.path.name, download.path.parent
+    try:
+        yield
+    except requests.RequestException as error:
+        reason = _reason(error)
+        raise MissingFileError(
+            f"{download.url} cannot be downloaded ({reason}); get {name} yourself and put it into "
+            f"{folder}"
+        ) from None
+    except ValueError as error:
+        if "hash" not in str(error):
+            raise
+        raise DataError(
+            f"{download.url} is not the file that was expected (its sha256 is not "
+            f"{download.sha256}); nothing was kept; get {name} elsewhere and put it into {folder}"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{download.path}: cannot be written ({error.strerror or error})") from None
+
+
+def _reason(error: Exception) -> str:
+    """Say in a few words why a server did not give a file."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}".strip()
+    return {
+        "ConnectionError": "no connection",
+        "ConnectTimeout": "no answer in time",
+        "ReadTimeout": "no answer in time",
+        "ChunkedEncodingError": "the connection broke",
+        "SSLError": "no secure connection",
+        "ProxyError": "the proxy refused",
+    }.get(type(error).__name__, type(error).__name__)
