@@ -72,6 +72,12 @@ def packed(texts: list[list[int]]) -> WordBatch:
     return WordBatch.from_ids(texts, unknown=UNKNOWN)
 
 
+def embedded(network: DepthAdaptiveNetwork, batch: WordBatch) -> Tensor:
+    """Give the token of each word of a batch."""
+    tokens, places = network.embedding(batch)
+    return tokens[places]
+
+
 def random_depths(batch: WordBatch, *, seed: int = 0, max_depth: int = 4) -> Tensor:
     """Draw a depth in 1..max_depth for each word."""
     generator = torch.Generator().manual_seed(seed)

@@ -113,8 +113,8 @@ def sequential(network: DepthAdaptiveNetwork, tokens: States) -> States:
     """Eq. (5), or what replaces it."""
     kind = network.config.sequence
     if kind == "bilstm":
-        there = _lstm(network.sequence.lstm, tokens, "")
-        back = _lstm(network.sequence.lstm, tokens[::-1], "_reverse")[::-1]
+        there = _lstm(network.sequence, tokens, direction=0)
+        back = _lstm(network.sequence, tokens[::-1], direction=1)[::-1]
         return [torch.cat(pair) for pair in zip(there, back, strict=True)]
     if kind == "sinusoidal":
         return [x + sinusoid(place, len(x)).to(x) for place, x in enumerate(tokens)]
@@ -124,17 +124,16 @@ def sequential(network: DepthAdaptiveNetwork, tokens: States) -> States:
     return tokens
 
 
-def _lstm(lstm: torch.nn.LSTM, inputs: States, direction: str) -> States:
-    w, u = (getattr(lstm, f"weight_{name}_l0{direction}") for name in ("ih", "hh"))
-    b, d = (getattr(lstm, f"bias_{name}_l0{direction}") for name in ("ih", "hh"))
+def _lstm(lstm: torch.nn.Module, inputs: States, *, direction: int) -> States:
+    w, u, b = lstm.input[direction], lstm.recurrent[direction], lstm.bias[direction]
     h = c = torch.zeros_like(u[0])
-    outputs = []
+    states = []
     for x in inputs:
-        i, f, g, o = (w @ x + b + u @ h + d).chunk(4)  # torch's order
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        h = o.sigmoid() * c.tanh()
-        outputs.append(h)
-    return outputs
+        g, i, f, o = (w @ x + u @ h + b).chunk(4)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        states.append(h)
+    return states
 
 
 def sinusoid(place: int, size: int) -> Tensor:

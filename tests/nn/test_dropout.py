@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from .networks import packed, random_depths, random_network
+from .networks import embedded, packed, random_depths, random_network
 
 TEXTS = [[4, 8, 15, 16], [-1, 3, 19, 7, 2]] * 40
 
@@ -26,7 +26,7 @@ def test_word_dropout_falls_on_the_tokens():
     given = inputs_of(network.sequence, network)[0]
     kept = given != 0
     assert abs(kept.float().mean() - 0.6) < 0.05
-    undropped = network.embedding(packed(TEXTS))
+    undropped = embedded(network, packed(TEXTS))
     torch.testing.assert_close(given[kept], undropped[kept] / 0.6)
 
 
@@ -34,10 +34,10 @@ def test_the_s_lstm_reads_the_tokens_that_the_sequential_module_reads():
     network = random_network(word_dropout=0.4, hidden_dropout=0.0)
     batch = packed(TEXTS)
     order = torch.argsort(random_depths(batch), descending=True, stable=True)
-    sequence = inputs_of(network.sequence, network)[0]
-    tokens = inputs_of(network.slstm, network)[1]
-    assert torch.equal(tokens[:, :9], sequence[order])
-    assert tokens[:, 9:].all()  # nothing falls on the depth embedding
+    sequence, *_ = inputs_of(network.sequence, network)
+    _, tokens, places, embedding, *_ = inputs_of(network.slstm, network)
+    assert torch.equal(tokens[places], sequence[order])
+    assert embedding.all()  # nothing falls on the depth embedding
 
 
 @pytest.mark.parametrize("name", ["depth", "output"])

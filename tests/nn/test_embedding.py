@@ -7,7 +7,7 @@ from torch import Tensor
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.text.vocabulary import spell
 
-from .networks import RAGGED, SIZES, UNKNOWN, packed, random_network, randomise
+from .networks import RAGGED, SIZES, UNKNOWN, embedded, packed, random_network, randomise
 from .oracle import char_cnn, token
 
 
@@ -19,7 +19,7 @@ def unknown_tokens(network: DepthAdaptiveNetwork, *words: str, max_chars: int = 
     """Embed unknown words, all in one text."""
     ids = [-1 - k for k in range(len(words))]
     batch = WordBatch.from_ids([ids], unknown=spelled(*words, max_chars=max_chars))
-    return network.embedding(batch).detach()
+    return embedded(network, batch).detach()
 
 
 @pytest.mark.parametrize("word", ["a", "no", "été", "\N{GRINNING FACE}", "x" * 40])
@@ -78,7 +78,7 @@ def test_the_order_of_letters_matters():
 def test_a_word_is_embedded_alike_wherever_it_stands():
     """Once per distinct word is the same as once per place."""
     network = random_network()
-    found = network.embedding(packed(RAGGED))
+    found = embedded(network, packed(RAGGED))
     words = [word for text in RAGGED for word in text]
     wanted = torch.stack([token(network, word, UNKNOWN) for word in words])
     torch.testing.assert_close(found, wanted)
@@ -101,7 +101,7 @@ def test_unknown_words_with_the_same_spelling_agree():
 def test_an_unknown_word_spelled_like_a_known_one_has_its_characters():
     network = random_network()
     unknown = unknown_tokens(network, "17")[0]
-    known = network.embedding(WordBatch.from_ids([[17]]))[0]
+    known = embedded(network, WordBatch.from_ids([[17]]))[0]
     torch.testing.assert_close(unknown[5:], known[5:])
     assert not torch.isclose(unknown[:5], known[:5]).all()
 
@@ -118,7 +118,7 @@ def test_the_spellings_of_the_vocabulary_are_the_ones_given():
     names = spelled("<unk>", "good", "bad")
     network = DepthAdaptiveNetwork(random_network(vocab_size=3).config, spellings=names)
     randomise(network, seed=0)
-    found = network.embedding(WordBatch.from_ids([[1]]))[0, SIZES["word_size"] :]
+    found = embedded(network, WordBatch.from_ids([[1]]))[0, SIZES["word_size"] :]
     torch.testing.assert_close(found, char_cnn(network.embedding.char, list(b"good")))
     assert torch.equal(network.state_dict()["embedding.spellings"], names)
 

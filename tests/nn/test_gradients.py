@@ -94,21 +94,39 @@ def test_gradients_of_the_s_lstm_are_those_of_finite_differences(monkeypatch, in
     sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": inner_size}
     slstm = in_float64(random_network(**sizes)).slstm
     batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])
-    graph = sort_by_depth(batch, torch.tensor([1, 4, 2, 3, 1, 2]))
-    generator = torch.Generator().manual_seed(0)
-    inner, tokens = (
-        torch.randn(6, size, generator=generator, dtype=torch.float64, requires_grad=True)
-        for size in (inner_size, 2 + inner_size)
-    )
-    source, _ = slstm.first_layer(inner, slstm.initial(inner))
+    depths = torch.tensor([1, 4, 2, 3, 1, 2])
+    graph = sort_by_depth(batch, depths)
+    places = torch.tensor([0, 1, 2, 0, 1, 1])
+    inputs = random_inputs((6, inner_size), (3, 2), (4, inner_size))
+    source, _ = slstm.first_layer(inputs[0], slstm.initial(inputs[0]))
     assert source.shape[1] == (2 if inner_size == 1 else 4)
     names = [name for name, _ in slstm.named_parameters()]
 
-    def steps(inner, tokens, *weights):
+    def steps(inner, tokens, embedding, *weights):
         weights_of = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(slstm, weights_of, (inner, tokens, graph))
+        given = (inner, tokens, places, embedding, depths[graph.order], graph)
+        return torch.func.functional_call(slstm, weights_of, given)
 
-    assert torch.autograd.gradcheck(steps, (inner, tokens, *slstm.parameters()))
+    assert torch.autograd.gradcheck(steps, (*inputs, *slstm.parameters()))
+
+
+def test_gradients_of_the_bilstm_are_those_of_finite_differences():
+    lstm = in_float64(random_network(hidden_size=4, word_size=1, char_size=1)).sequence
+    batch = WordBatch.from_ids([[0] * 2, [], [0] * 4, [0], [0] * 4])
+    places = torch.tensor([0, 1, 2, 0, 1, 1, 0, 2, 2, 1, 0])
+    names = [name for name, _ in lstm.named_parameters()]
+
+    def read(tokens, *weights):
+        weights_of = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(lstm, weights_of, (tokens, places, batch))
+
+    assert torch.autograd.gradcheck(read, (*random_inputs((3, 2)), *lstm.parameters()))
+
+
+def random_inputs(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    options = {"generator": generator, "dtype": torch.float64, "requires_grad": True}
+    return [torch.randn(shape, **options) for shape in shapes]
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)

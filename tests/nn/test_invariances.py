@@ -101,9 +101,7 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
 
     def step(h, c, from_token):
         with torch.no_grad():
-            return word_step(
-                7, h, weights.window, c, node, from_token.__getitem__, graph, weights, False
-            )[1]
+            return word_step(7, h, weights.window, c, node, from_token, graph, weights, False)[1]
 
     inputs = [h, c, torch.randn(7, 42)]
     texts = [0] * 3 + [1] * 4
@@ -116,16 +114,19 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
 
 
 def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
-    """Run the S-LSTM alone on words in their order in the text."""
+    """Run the S-LSTM alone on words in their order in the text; depths are not embedded."""
     graph = sort_by_depth(batch, depths)
+    nothing = torch.zeros(4, 7, dtype=tokens.dtype)
     with torch.no_grad():
-        words, sentences = slstm(inner[graph.order], tokens[graph.order], graph)
+        words, sentences = slstm(
+            inner[graph.order], tokens, graph.order, nothing, depths[graph.order], graph
+        )
     return words[graph.ranks], sentences
 
 
 def random_states(batch: WordBatch) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(1)
-    shapes = [(batch.num_words, 7), (batch.num_words, 16)]
+    shapes = [(batch.num_words, 7), (batch.num_words, 9)]
     return tuple(torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
 
 

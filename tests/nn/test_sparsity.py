@@ -17,7 +17,7 @@ from fathomer.nn import DepthAdaptiveNetwork
 from .networks import RAGGED, copied_into, in_float64, packed, random_depths, random_network
 
 H = 6
-TOKEN = 5 + 4 + 7  # word, characters, depth
+DISTINCT = len({word for text in RAGGED for word in text})
 WINDOW, LOOK = (3 * H, 7 * H), (H, H)
 SENTENCE, NODE, NODE_MEAN = (H, 7 * H), (H, 3 * H), (H, 2 * H)
 
@@ -77,10 +77,10 @@ def test_a_stopped_word_costs_nothing_on_the_way_back():
 
 def test_the_first_layer_is_folded_where_that_pays():
     """The window is then taken of the narrow inner vectors, with a column of ones beside them."""
-    network = random_network(hidden_size=12, depth_size=2)
+    network = random_network(hidden_size=12, depth_size=4)
     depths = random_depths(packed(RAGGED))
     rows = rows_multiplied(network, RAGGED, depths)
-    assert rows[3 * (2 + 1), 7 * 12] == len(depths)
+    assert rows[3 * (4 + 1), 7 * 12] == len(depths)
     assert rows[3 * 12, 7 * 12] == int(depths.sum()) - len(depths)
 
 
@@ -103,7 +103,8 @@ def test_the_s_lstm_consists_of_the_products_of_the_equations():
     layers = int(depths.max())
     assert rows == {
         WINDOW: int(depths.sum()),
-        (TOKEN, 7 * H): len(depths),
+        (5 + 4, 7 * H): DISTINCT,  # word and characters, once for all words that are equal
+        (7, 7 * H): 4,  # the depth embedding, once per depth
         (7, H): len(depths),  # the initial states
         LOOK: len(depths) + int(depths.clamp(max=layers - 1).sum()),
         SENTENCE: layers * len(RAGGED),
@@ -112,21 +113,23 @@ def test_the_s_lstm_consists_of_the_products_of_the_equations():
     }
 
 
-def test_max_depth_costs_nothing_but_the_scores_of_the_depths():
+def test_max_depth_costs_nothing_but_the_scores_and_the_embedding_of_the_depths():
     network = random_network(max_depth=4)
     depths = random_depths(packed(RAGGED))
     small = multiply_adds(network, RAGGED, depths)
     large = multiply_adds(copied_into(network, max_depth=9), RAGGED, depths)
-    assert large[""] - large["depth.scores"] == small[""] - small["depth.scores"]
-    assert large["depth.scores"] == len(depths) * 7 * 9
+    assert large["depth.scores"] - small["depth.scores"] == (9 - 4) * len(depths) * 7
+    embedding = (9 - 4) * 7 * 7 * H
+    assert large["slstm"] - small["slstm"] == embedding
+    assert large[""] - large["depth.scores"] == small[""] - small["depth.scores"] + embedding
 
 
-@pytest.mark.parametrize("product", ["sequence", "depth.inner", "depth.scores", "output"])
+@pytest.mark.parametrize("product", ["depth.inner", "depth.scores", "output"])
 def test_a_batch_costs_what_its_texts_cost_alone(product):
-    """Exact for every product over words, the BiLSTM's included, and for the output's over texts.
+    """Exact for every product over words and for the output's over texts.
 
     Apart stand the sentence nodes (a step per layer of the batch's deepest word), their look at a
-    word (one more when others run on) and the character CNN (once per distinct word of the batch).
+    word (one more when others run on) and what is done once per distinct word of the batch.
     """
     network = random_network()
     batch = packed(RAGGED)
@@ -147,7 +150,10 @@ def test_texts_of_equal_depth_cost_together_what_they_cost_alone():
         multiply_adds(network, [text], own)
         for text, own in zip(texts, depths.split([3, 1, 5]), strict=True)
     ]
-    assert together == {name: sum(each[name] for each in alone) for name in together}
+    embeddings = 2 * 4 * 7 * 7 * H  # of the depths, once per batch
+    for name, cost in together.items():
+        saved = embeddings if name in ("", "slstm") else 0
+        assert cost == sum(each[name] for each in alone) - saved, name
 
 
 def test_a_repeated_word_is_spelled_once():
@@ -155,3 +161,11 @@ def test_a_repeated_word_is_spelled_once():
     once = multiply_adds(network, [[3]], torch.ones(1, dtype=torch.long))
     often = multiply_adds(network, [[3] * 9, [3]], torch.ones(10, dtype=torch.long))
     assert often["embedding"] == once["embedding"] == 3 * 3 * 4  # one byte: "3"
+
+
+def test_the_bilstm_multiplies_each_distinct_word_once():
+    """The inputs' product is shared by equal words; the recurrent one is taken from time 1 on."""
+    depths = random_depths(packed(RAGGED))
+    counted = multiply_adds(random_network(), RAGGED, depths)["sequence"]
+    later = sum(max(0, len(text) - 1) for text in RAGGED)
+    assert counted == 2 * (DISTINCT * (5 + 4) + later * 3) * 4 * 3

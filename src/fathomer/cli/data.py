@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from fathomer.data.download import Download
     from fathomer.data.pretrained import Pretrained
 
-app = typer.Typer(
-    name="data", help="List, check and get the corpora of the paper.", no_args_is_help=True
-)
+app = typer.Typer(name="data")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a corpus, see data list.")]
+
+
+@app.callback(invoke_without_command=True)
+def data(context: typer.Context) -> None:
+    """List, check and get the corpora of the paper."""
+    if context.invoked_subcommand is None:
+        print_line(context.get_help())
 
 
 @app.command("list")
@@ -92,8 +97,8 @@ _DEMO: dict[str, Any] = {
     "train": 4000,
     "test": 600,
     "folds": 0,
-    "average_words": 17.0,
-    "longest_words": 43,
+    "average_words": 17.2,
+    "longest_words": 34,
     "published": None,
     "present": True,
     "page": None,

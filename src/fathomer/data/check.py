@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.data.corpus import Corpus, Split
 from fathomer.data.corpora import FOLD_SEED, partial_notes, read_parts
+from fathomer.data.corpus import Corpus, Split
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Examples, stratified_folds
 from fathomer.data.places import archive_of, partial_of, path_of
@@ -175,7 +175,7 @@ def _warnings(
     sizes = zip(("train", "test"), ("training", "test"), corpus.sizes, paper, strict=True)
     for split, word, real, said in sizes:
         found = report[split]
-        if found not in (real, said):
+        if found != real != said:
             yield f"{found:,} {word} texts where the published files hold {real:,}"
         if found != said:
             yield f"{found:,} {word} texts where the paper says {said:,}"

@@ -65,7 +65,7 @@ def downloads_of(wanted: Corpus | Pretrained, data_dir: Path) -> list[Download]:
     return [Download(folder / name, wanted.archive.url, wanted.archive.sha256)]
 
 
-def fetch(download: Download, *, bar: Bar | None = None, retries: int = RETRIES) -> Path:
+def fetch(download: Download, *, bar: Bar | None = None, retries: int | None = None) -> Path:
     """Download a file, unless it is there already."""
     import pooch
 
@@ -79,7 +79,7 @@ def fetch(download: Download, *, bar: Bar | None = None, retries: int = RETRIES)
             base_url="",
             registry={name: f"sha256:{download.sha256}" if download.sha256 else None},
             urls={name: download.url},
-            retry_if_failed=retries,
+            retry_if_failed=RETRIES if retries is None else retries,
         )
         loader = pooch.HTTPDownloader(progressbar=bar or False, timeout=30)
         Path(book.fetch(name, downloader=loader)).replace(download.path)

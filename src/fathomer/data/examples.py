@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fathomer.data.spool import LIMIT, Spool
+from fathomer.data.spool import Spool
 
 
 class Example(NamedTuple):
@@ -32,9 +32,9 @@ class StoredExamples(Sequence[Example]):
     names: tuple[str, ...]
 
     @classmethod
-    def collect(cls, examples: Iterable[Example], *, limit: int = LIMIT) -> "StoredExamples":
-        """Store examples as they come; beyond ``limit`` bytes their texts lie on disk."""
-        spool, bounds, codes = Spool(limit=limit), array("q", [0]), array("i")
+    def collect(cls, examples: Iterable[Example]) -> "StoredExamples":
+        """Store examples as they come; many of them lie on disk."""
+        spool, bounds, codes = Spool(), array("q", [0]), array("i")
         names: dict[str, int] = {}
         for text, label in examples:
             spool.append(text.encode("utf-8", "surrogatepass"))

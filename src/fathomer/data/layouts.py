@@ -7,7 +7,6 @@ published corpus is taken as it is, for its figures are known for the whole of i
 
 import csv
 from collections.abc import Callable, Iterator
-from io import TextIOWrapper
 from typing import IO
 
 from fathomer.data.readers import FIELD_LIMIT, Row
@@ -71,7 +70,7 @@ def csv_layout(*, columns: int, escapes: dict[str, str]) -> Layout:
     """
 
     def csv_rows(stream: IO[bytes], where: str, encoding: str) -> Iterator[Row]:
-        lines = TextIOWrapper(stream, encoding, errors="replace", newline="")
+        lines = (line.decode(encoding, "replace") for line in stream)
         for number, (label, *parts) in _cells(lines, where, columns):
             text = " ".join(parts)
             for written, meant in escapes.items():

@@ -22,8 +22,8 @@ PIECE = 4 << 20
 class Spool:
     """Collect bytes, then read any part of them."""
 
-    def __init__(self, *, limit: int = LIMIT) -> None:
-        self._limit = limit
+    def __init__(self, *, limit: int | None = None) -> None:
+        self._limit = LIMIT if limit is None else limit
         self._size = 0
         self._memory = bytearray()
         self._file: IO[bytes] | None = None

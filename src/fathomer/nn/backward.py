@@ -38,7 +38,7 @@ class AdaptiveSteps(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Give the last ``h`` (without the row of zeros) and ``g``."""
         steps: list[Step] = []
-        last = take_steps(graph, source, h, from_token.__getitem__, Weights(*weights), steps)
+        last = take_steps(graph, source, h, from_token, Weights(*weights), steps)
         ctx.save_for_backward(source, h, *weights)
         ctx.kept = graph, steps, last
         return last.h[:-1].clone(), last.g.clone()

@@ -3,11 +3,11 @@
 The CNN reads the UTF-8 bytes of a word, so that there is no unknown character and nothing to store
 beside the weights. Both parts are computed once per distinct word of the batch.
 
-    N words of the batch, D distinct ones, C bytes of a spelling
+    N words of the batch, D distinct ones, V known ones, C bytes of a spelling
 """
 
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
@@ -54,13 +54,11 @@ class TokenEmbedding(nn.Module):
             spellings = torch.from_numpy(spell(names, max_chars=10).copy())
         self.register_buffer("spellings", spellings)
 
-    def forward(self, batch: WordBatch) -> Float[Tensor, "N token"]:
-        """Give ``[word ; char]`` for each word of the batch."""
-        distinct, place = torch.unique(batch.words, return_inverse=True)
-        tokens = torch.cat(
-            [self.word(distinct.clamp(min=0)), self.char(self.spelled(distinct, batch))], 1
-        )
-        return tokens.index_select(0, place)
+    def forward(self, batch: WordBatch) -> tuple[Float[Tensor, "D token"], Int[Tensor, " N"]]:
+        """Give ``[word ; char]`` for each distinct word, and the row that each word has there."""
+        distinct, places = torch.unique(batch.words, return_inverse=True)
+        words = self.word(distinct.clamp(min=0))
+        return torch.cat([words, self.char(self.spelled(distinct, batch))], 1), places
 
     def spelled(self, words: Tensor, batch: WordBatch) -> UInt8[Tensor, "D C"]:
         """Look up spellings: of known words in the model, of unknown ones (first) in the batch."""

@@ -15,7 +15,7 @@ from fathomer.nn.depth import DepthClassifier, select_depths
 from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.graph import WordBatch, sort_by_depth
 from fathomer.nn.pooling import pool_texts
-from fathomer.nn.sequence import sequence_module
+from fathomer.nn.sequence import BiLSTM, sequence_module
 from fathomer.nn.slstm import SLSTM
 
 
@@ -62,8 +62,11 @@ class DepthAdaptiveNetwork(nn.Module):
         max_depth: int | None = None,
     ) -> Output:
         """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
-        tokens = self.word_dropout(self.embedding(batch))  # Eq. (4)
-        features = self.hidden_dropout(self.sequence(tokens, batch))  # Eq. (5)
+        tokens, places = self.embedding(batch)  # Eq. (4)
+        if self.training and self.config.word_dropout:  # equal words are no longer alike
+            tokens = self.word_dropout(tokens.index_select(0, places))
+            places = torch.arange(batch.num_words, device=tokens.device)
+        features = self.hidden_dropout(self.sequence(tokens, places, batch))  # Eq. (5)
         inner, depth_logits = self.depth(features)  # Eq. (6)
         if depths is None:
             depths = select_depths(depth_logits, how=self.config.depth, sample=self.training)
@@ -73,9 +76,13 @@ class DepthAdaptiveNetwork(nn.Module):
             self.check_max_depth(max_depth)
             depths = depths.clamp(max=max_depth)
         graph = sort_by_depth(batch, depths)
-        tokens = torch.cat([tokens, self.depth.embedding()[depths - 1]], 1)  # Eq. (13)
-        words, sentences = self.slstm(  # Eq. (2), (3), (14)
-            inner.index_select(0, graph.order), tokens.index_select(0, graph.order), graph
+        words, sentences = self.slstm(  # Eq. (2), (3), (13), (14)
+            inner.index_select(0, graph.order),
+            tokens,
+            places[graph.order],
+            self.depth.embedding(),
+            depths[graph.order],
+            graph,
         )
         words = words.index_select(0, graph.ranks)
         logits = self.output(self.hidden_dropout(pool_texts(words, sentences, batch)))  # Eq. (15)
@@ -102,24 +109,19 @@ class DepthAdaptiveNetwork(nn.Module):
 
 def initialise(network: nn.Module) -> None:
     """Set every weight of a network: the one place where that is decided."""
+    # Gates share a matrix, but each is a layer of its own.
+    gated = [module for module in network.modules() if isinstance(module, SLSTM | BiLSTM)]
+    gate_rows = {weight: gate.hidden_size for gate in gated for weight in gate.parameters()}
     for module in network.modules():
-        for weight in module.parameters(recurse=False):
-            if weight.dim() == 1:
+        for name, weight in module.named_parameters(recurse=False):
+            if name == "bias":
                 nn.init.zeros_(weight)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(weight, std=0.4)  # about the spread of GloVe's vectors
+            elif weight in gate_rows:
+                for gate in torch.split(weight.detach().flatten(0, -2), gate_rows[weight]):
+                    nn.init.xavier_uniform_(gate)
             else:
                 nn.init.xavier_uniform_(weight)
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx].detach())
-    for module in network.modules():
-        if isinstance(module, SLSTM | nn.LSTM):
-            initialise_gates(module)
-
-
-def initialise_gates(module: SLSTM | nn.LSTM) -> None:
-    """Treat gates that share a matrix as what they are, layers of their own."""
-    for weight in module.parameters():
-        if weight.dim() == 2:
-            for gate in torch.split(weight.detach(), module.hidden_size):
-                nn.init.xavier_uniform_(gate)

@@ -3,18 +3,18 @@
 A one-layer BiLSTM, Eq. (5), or what rows 2-4 of the paper's Table 4 put in its place: nothing,
 sinusoidal positions, learned positions. Each gives the features that decide the depth.
 
-    N words of the batch
+    N words of the batch, D rows of tokens: a row may serve all words that are equal
 """
 
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from fathomer.config import ModelConfig
 from fathomer.nn.graph import WordBatch
+from fathomer.nn.lstm import ReadBothWays, read, sort_by_time
 
 
 def sinusoids(places: Tensor, size: int) -> Float[Tensor, "places size"]:
@@ -30,25 +30,29 @@ class BiLSTM(nn.Module):
     def __init__(self, token_size: int, hidden_size: int) -> None:
         super().__init__()
         self.size = hidden_size
-        self.lstm = nn.LSTM(token_size, hidden_size // 2, bidirectional=True)
+        self.hidden_size = hidden_size // 2  # of one direction
+        gates = 4 * self.hidden_size  # g, i, f, o
+        self.input = nn.Parameter(torch.empty(2, gates, token_size))
+        self.bias = nn.Parameter(torch.empty(2, gates))
+        self.recurrent = nn.Parameter(torch.empty(2, gates, self.hidden_size))
 
     def forward(
-        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+        self, tokens: Float[Tensor, "D token"], places: Int[Tensor, " N"], batch: WordBatch
     ) -> Float[Tensor, "N hidden"]:
         """Give ``[forward ; backward]`` for each word."""
         if batch.num_words == 0:
             return tokens.new_zeros(0, self.size)
-        # A packed sequence wants the first words of all texts (longest text first), then the
-        # second words, and so on: a permutation of the rows, nothing more.
-        longest_first = torch.argsort(batch.lengths, descending=True, stable=True)
-        rank = torch.empty_like(longest_first)
-        rank[longest_first] = torch.arange(batch.num_texts)
-        keys = batch.positions * batch.num_texts + rank.to(tokens.device)[batch.text_of]
-        order = torch.argsort(keys)
-        batch_sizes = torch.bincount(batch.positions).cpu()
-        packed = PackedSequence(tokens.index_select(0, order), batch_sizes)
-        states, _ = self.lstm(packed)
-        return states.data.index_select(0, torch.argsort(order))  # type: ignore[no-any-return]
+        time = sort_by_time(batch)
+        products = torch.baddbmm(self.bias[:, None], tokens.expand(2, -1, -1), self.input.mT)
+        sums = torch.stack(
+            [p.index_select(0, places[o]) for p, o in zip(products, time.orders, strict=True)]
+        )
+        if torch.is_grad_enabled():
+            states = ReadBothWays.apply(sums, self.recurrent, time)  # type: ignore[no-untyped-call]
+        else:
+            _, _, states = read(sums, self.recurrent, time.sizes)
+        back = time.orders.argsort(1)
+        return torch.cat([s.index_select(0, b) for s, b in zip(states, back, strict=True)], 1)
 
 
 class NoSequence(nn.Module):
@@ -60,21 +64,23 @@ class NoSequence(nn.Module):
 
     def forward(
         self,
-        tokens: Float[Tensor, "N token"],
+        tokens: Float[Tensor, "D token"],
+        places: Int[Tensor, " N"],
         batch: WordBatch,  # noqa: ARG002 (the others need it)
     ) -> Float[Tensor, "N token"]:
         """Give the tokens themselves."""
-        return tokens
+        return tokens.index_select(0, places)
 
 
 class SinusoidalPosition(NoSequence):
     """Add a fixed encoding of the place in the text."""
 
     def forward(
-        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+        self, tokens: Float[Tensor, "D token"], places: Int[Tensor, " N"], batch: WordBatch
     ) -> Float[Tensor, "N token"]:
         """Give token plus position."""
-        return tokens + sinusoids(batch.positions.to(tokens.dtype), self.size)
+        positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
+        return positions + tokens.index_select(0, places)
 
 
 class LearnedPosition(NoSequence):
@@ -85,11 +91,11 @@ class LearnedPosition(NoSequence):
         self.position = nn.Embedding(max_positions, token_size)
 
     def forward(
-        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+        self, tokens: Float[Tensor, "D token"], places: Int[Tensor, " N"], batch: WordBatch
     ) -> Float[Tensor, "N token"]:
         """Give token plus position."""
-        places = batch.positions.clamp(max=self.position.num_embeddings - 1)
-        return tokens + self.position(places)  # type: ignore[no-any-return]
+        positions = batch.positions.clamp(max=self.position.num_embeddings - 1)
+        return self.position(positions) + tokens.index_select(0, places)  # type: ignore[no-any-return]
 
 
 def sequence_module(config: ModelConfig, token_size: int) -> BiLSTM | NoSequence:

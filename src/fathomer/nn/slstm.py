@@ -4,11 +4,11 @@ The initial states are a linear map of the inner vector, so that the window prod
 layer can be taken on the inner vectors themselves, which are narrower: the two matrices are folded
 into one. The result is the same.
 
-    N words, B texts, H hidden_size, Z width of the first layer's source
+    N words, D rows of tokens, B texts, H hidden_size, Z width of the first layer's source
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -32,17 +32,34 @@ class SLSTM(nn.Module):
         self.node_word = nn.Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
 
     def forward(
-        self, inner: Float[Tensor, "N inner"], tokens: Float[Tensor, "N token"], graph: DepthOrder
+        self,
+        inner: Float[Tensor, "N inner"],
+        tokens: Float[Tensor, "D token"],
+        places: Int[Tensor, " N"],
+        depth_embedding: Float[Tensor, "L depth"],
+        depths: Int[Tensor, " N"],
+        graph: DepthOrder,
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
         """Give the last states of words and sentence nodes; words stand sorted by depth."""
         h = self.initial(inner)
         source, first = self.first_layer(inner, h)
-        from_token = self.token(tokens)  # the same in every layer
+        from_token = self.from_token(tokens, places, depth_embedding, depths)
         weights = self.weights(first)
         if torch.is_grad_enabled():
             return AdaptiveSteps.apply(graph, source, h, from_token, *weights)  # type: ignore[no-any-return, no-untyped-call]
-        last = take_steps(graph, source, h, from_token.__getitem__, weights)
+        last = take_steps(graph, source, h, from_token, weights)
         return last.h[:-1], last.g
+
+    def from_token(
+        self, tokens: Tensor, places: Tensor, depth_embedding: Tensor, depths: Tensor
+    ) -> Float[Tensor, "N gates"]:
+        """Give U x of Eq. (2) for the refined tokens of Eq. (13): the same in every layer.
+
+        It is a sum of a part for the word, taken once per row of tokens, and one for the depth.
+        """
+        by_word, by_depth = self.token.weight.tensor_split([tokens.shape[1]], 1)
+        words = (tokens @ by_word.T).index_select(0, places)
+        return words + (depth_embedding @ by_depth.T).index_select(0, depths - 1)
 
     def first_layer(
         self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N H"]

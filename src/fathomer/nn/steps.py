@@ -8,7 +8,7 @@ place, and the work on words goes in blocks of rows that stay in the processor's
     N words, k of them running, B texts, H hidden_size, Z width of the first layer's source
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -155,11 +155,11 @@ def take_steps(
     graph: DepthOrder,
     source: Float[Tensor, "rows Z"],
     h: Float[Tensor, "N H"],
-    from_token: Callable[[slice], Tensor],
+    from_token: Float[Tensor, "N gates"],
     weights: Weights,
     keep: list[Step] | None = None,
 ) -> Last:
-    """Run all layers; ``from_token`` gives U x of Eq. (2) for some rows.
+    """Run all layers; ``from_token`` is U x of Eq. (2).
 
     With ``keep``, what the way back needs is put there.
     """
@@ -188,7 +188,7 @@ def word_step(
     matrix: Tensor,
     c: Float[Tensor, "rows H"],
     node: Node,
-    from_token: Callable[[slice], Tensor],
+    from_token: Float[Tensor, "N gates"],
     graph: DepthOrder,
     weights: Weights,
     keep_gates: bool,
@@ -201,7 +201,7 @@ def word_step(
         text_of = graph.text_of[rows]
         window = neighbourhood(states, graph, rows).flatten(1)
         sums = gates[rows] if keep_gates else gates[: len(window)]
-        torch.addmm(from_token(rows), window, matrix.T, out=sums)
+        torch.addmm(from_token[rows], window, matrix.T, out=sums)
         sums += from_sentence.index_select(0, text_of)
         new_h[rows], new_c[rows] = word_gates(
             sums, neighbourhood(c, graph, rows), node.c_g.index_select(0, text_of)

@@ -1,0 +1,84 @@
+"""Measure the memory that a large corpus takes: python -m tests.data.large 650000
+
+A csv of so many rows in Yelp's format is generated, indexed, prepared, and trained on for ten steps
+with a small network. What is printed is the peak of the resident memory after each, in MB.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from fathomer.data import spool
+
+RARE = 10
+"""Every so many texts have a word that no other text has."""
+
+
+def write_yelp(folder: Path, rows: int, *, distinct: int, words: int = 130) -> None:
+    """Write training and test file, with frequencies as in a natural language."""
+    random = np.random.default_rng(0)
+    vocabulary = np.asarray([f"w{number}" for number in range(distinct)])
+    weights = 1 / np.arange(1, len(vocabulary) + 1)
+    bounds = np.cumsum(weights) / weights.sum()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train.csv", rows), ("test.csv", 10)):
+        with (folder / name).open("w", encoding="utf-8") as file:
+            for row in range(count):
+                length = int(random.integers(words // 2, words * 3 // 2))
+                text = " ".join(vocabulary[np.searchsorted(bounds, random.random(length))])
+                rare = f" rare{row}" if row % RARE == 0 else ""
+                file.write(f'"{row % 5 + 1}","{text}{rare}\\n\\n""Quoted"", and done."\n')
+
+
+def peak() -> int:
+    """Read the peak of the resident memory since the process began."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def measure(data_dir: Path) -> dict[str, float]:
+    """Open, prepare and train; after each, note the time and the peak."""
+    from fathomer.config import Recipe
+    from fathomer.data.corpora import open_source
+    from fathomer.fit import _fingerprint
+    from fathomer.training.checkpoint import TrainingState
+    from fathomer.training.loop import train
+    from fathomer.training.prepare import prepare
+
+    network = {"word_size": 32, "char_size": 8, "depth_size": 16, "hidden_size": 32, "max_depth": 3}
+    recipe = Recipe().updated({"model": network, "text": {"max_vocabulary": 20_000}})
+    began, found = time.perf_counter(), {"start_mb": peak()}
+
+    def note(name: str) -> None:
+        found[f"{name}_mb"] = peak()
+        found[f"{name}_s"] = round(time.perf_counter() - began, 1)
+
+    source = open_source("yelp_full", data_dir=data_dir)
+    found["texts"] = len(source.train)
+    note("index")
+    prepared = prepare(source.train, recipe)
+    found["words"] = len(prepared.train.texts.ids)
+    note("prepare")
+    _fingerprint(prepared)
+    note("fingerprint")
+    for _ in islice(train(TrainingState.start(prepared.network), prepared), 10):
+        pass
+    note("ten_steps")
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rows", type=int)
+    parser.add_argument("--distinct", type=int, default=50_000, help="different words")
+    parser.add_argument("--limit", type=int, default=spool.LIMIT, help="bytes kept in memory")
+    options = parser.parse_args()
+    spool.LIMIT = options.limit
+    with tempfile.TemporaryDirectory() as folder:
+        write_yelp(Path(folder) / "yelp_full", options.rows, distinct=options.distinct)
+        print(json.dumps(measure(Path(folder))))

@@ -1,0 +1,71 @@
+"""The real corpora: what was published is what is read. Skipped, with the reason, where they are not."""
+
+import pytest
+
+from fathomer.data.check import check_corpus
+from fathomer.data.corpora import CORPORA, open_source
+
+from .real import real_data
+
+QUICK = [name for name in CORPORA if name not in ("imdb", "ag_news")]
+SHARED = {  # distinct texts in both parts
+    "trec": 10, "mr": 0, "subj": 0,
+    "amazon16/magazines": 163, "amazon16/video": 66, "amazon16/camera": 64,
+    "amazon16/software": 61, "amazon16/health": 29, "amazon16/sports": 26,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_real_corpus_holds_what_its_entry_says(name):
+    corpus = CORPORA[name]
+    report = check_corpus(corpus, real_data(name))
+    assert (report["train"], report["test"]) == corpus.sizes
+    assert corpus.words in (None, (report["average_words"], report["longest_words"]))
+    assert list(report["labels"]) == sorted(corpus.labels.values())
+    assert report["checksum_ok"] is True
+    if name in SHARED:
+        assert report["duplicates_across_splits"] == SHARED[name]
+    else:
+        assert report["duplicates_across_splits"] <= 14
+
+
+def test_the_questions_of_trec_are_those_of_the_paper():
+    report = check_corpus(CORPORA["trec"], real_data("trec"))
+    assert {label: counts["train"] for label, counts in report["labels"].items()} == {
+        "abbreviation": 86,
+        "description": 1162,
+        "entity": 1250,
+        "human": 1223,
+        "location": 835,
+        "number": 896,
+    }
+    assert report["duplicates"] == {"train": 71, "test": 0}
+    assert "5,452 training texts where the paper says 5,952" in report["warnings"]
+
+
+def test_the_folds_of_mr_have_a_tenth_of_each_label():
+    source = open_source("mr", data_dir=real_data("mr"), fold=10)
+    assert (len(source.train), len(source.test)) == (9_596, 1_066)
+    assert source.test.label_counts == {"negative": 533, "positive": 533}
+
+
+def test_one_text_of_sports_is_empty_and_one_of_dvd_is_damaged():
+    report = check_corpus(CORPORA["amazon16/sports"], real_data("amazon16/sports"))
+    assert report["empty"] == 1
+    report = check_corpus(CORPORA["amazon16/dvd"], real_data("amazon16/dvd"))
+    assert report["undecodable"] == 1
+
+
+def test_the_reviews_of_imdb_are_streamed_from_their_archive():
+    source = open_source("imdb", data_dir=real_data("imdb"))
+    assert source.train.label_counts == {"negative": 12_500, "positive": 12_500}
+    assert source.test.label_counts == {"negative": 12_500, "positive": 12_500}
+
+
+def test_the_news_are_all_there_or_said_to_be_partial():
+    source = open_source("ag_news", data_dir=real_data("ag_news"))
+    assert source.test.label_counts == dict.fromkeys(
+        ["Business", "Sci/Tech", "Sports", "World"], 1_900
+    )
+    if len(source.train) != 120_000:
+        assert source.notes == (f"partial training file: {len(source.train):,} of 120,000",)

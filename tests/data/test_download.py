@@ -1,0 +1,234 @@
+"""Downloads: whole and right, or not at all. The server is a local one."""
+
+import hashlib
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from fathomer.data.corpora import CORPORA, open_source
+from fathomer.data.download import INCOMING, Download, downloads_of, fetch
+from fathomer.data.pretrained import VECTORS, find_vectors
+from fathomer.errors import DataError, FathomerError, MissingFileError
+
+from . import small
+
+CONTENT = b"a text\n" * 5000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serve some files, and break the first answers if told so."""
+
+    def __init__(self, files):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.breaks, self.asked = files, 0, []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        name = self.path.strip("/")
+        self.server.asked.append(name)
+        if name not in self.server.files:
+            self.send_error(404, "Not Found")
+            return
+        content = self.server.files[name]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.server.breaks:
+            self.server.breaks -= 1
+            content = content[: len(content) // 2]
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda _: None)
+    with Server({"a.txt": CONTENT}) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class Bar:
+    """Count what a bar would show."""
+
+    total = 0
+
+    def __init__(self):
+        self.seen = 0
+
+    def update(self, size):
+        self.seen += size
+
+    def reset(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def message(download, **options) -> str:
+    """Fail to download; make sure that nothing is left, and give the one line."""
+    with pytest.raises(FathomerError) as caught:
+        fetch(download, **options)
+    assert "\n" not in str(caught.value)
+    assert not download.path.exists()
+    assert not (download.path.parent / INCOMING).exists()
+    return str(caught.value)
+
+
+def test_a_file_comes_with_its_checksum_and_a_bar(server, tmp_path):
+    bar = Bar()
+    download = Download(tmp_path / "c" / "a.txt", f"{server.url}a.txt", SHA256)
+    assert fetch(download, bar=bar) == download.path
+    assert download.path.read_bytes() == CONTENT
+    assert bar.total == len(CONTENT) <= bar.seen
+    assert [path.name for path in download.path.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_file_that_is_there_is_not_fetched_again(server, tmp_path):
+    download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
+    fetch(download)
+    fetch(download)
+    assert server.asked == ["a.txt"]
+    download.path.write_bytes(b"damaged")
+    assert fetch(download).read_bytes() == CONTENT
+    assert len(server.asked) == 2
+
+
+def test_a_broken_connection_is_tried_again(server, tmp_path):
+    server.breaks = 2
+    download = Download(tmp_path / "a.txt", f"{server.url}a.txt", None)
+    assert fetch(download).read_bytes() == CONTENT
+    assert len(server.asked) == 3
+
+
+def test_an_interrupted_download_leaves_nothing_half_written(server, tmp_path):
+    server.breaks = 100
+    url = f"{server.url}a.txt"
+    assert message(Download(tmp_path / "a.txt", url, None), retries=1) == (
+        f"{url} cannot be downloaded (the connection broke); "
+        f"get a.txt yourself and put it into {tmp_path}"
+    )
+
+
+def test_ctrl_c_leaves_nothing_half_written(server, tmp_path):
+    class Impatient(Bar):
+        def update(self, size):
+            raise KeyboardInterrupt
+
+    download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(download, bar=Impatient())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_download_left_is_cleared_away(server, tmp_path):
+    (tmp_path / INCOMING).mkdir()
+    (tmp_path / INCOMING / "tmp123").write_bytes(b"half")
+    fetch(Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_wrong_checksum_keeps_nothing(server, tmp_path):
+    url, wrong = f"{server.url}a.txt", "0" * 64
+    assert message(Download(tmp_path / "a.txt", url, wrong), retries=0) == (
+        f"{url} is not the file that was expected (its sha256 is not {wrong}); "
+        f"nothing was kept; get a.txt elsewhere and put it into {tmp_path}"
+    )
+
+
+def test_a_refusal_says_which_file_to_put_where(server, tmp_path):
+    url = f"{server.url}b.txt"
+    assert message(Download(tmp_path / "b.txt", url, None), retries=0) == (
+        f"{url} cannot be downloaded (the server answered 404 Not Found); "
+        f"get b.txt yourself and put it into {tmp_path}"
+    )
+
+
+def test_being_offline_says_which_file_to_put_where(server, tmp_path):
+    url = "http://127.0.0.1:1/a.txt"
+    assert message(Download(tmp_path / "a.txt", url, None), retries=0) == (
+        f"{url} cannot be downloaded (no connection); get a.txt yourself and put it into {tmp_path}"
+    )
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(
+        DataError, match=r"cannot be written to .*; choose another with --data-dir$"
+    ):
+        fetch(Download(tmp_path / "file" / "a.txt", "http://127.0.0.1:1/a.txt", None))
+
+
+def test_a_downloaded_corpus_can_be_opened(server, tmp_path):
+    packed = small.packed(small.MR, inside="rt-polaritydata/", encoding="cp1252")
+    server.files["rt.tar.gz"] = packed
+    mr = CORPORA["mr"]
+    here = replace(mr, archive=replace(mr.archive, url=f"{server.url}rt.tar.gz"))
+    for download in downloads_of(here, tmp_path):
+        fetch(download)
+    assert (tmp_path / "mr" / "rt-polaritydata.tar.gz").read_bytes() == packed
+    assert len(open_source("mr", data_dir=tmp_path, folds=2).test) in (2, 3)
+
+
+@pytest.mark.parametrize("name", [*CORPORA, *VECTORS])
+def test_everything_can_be_downloaded(name, tmp_path):
+    downloads = downloads_of(CORPORA.get(name) or VECTORS[name], tmp_path)
+    assert downloads
+    for download in downloads:
+        assert download.url.startswith("http")
+        assert download.path.is_relative_to(tmp_path)
+        assert not download.done
+
+
+def test_unpacked_files_need_no_archive(tmp_path):
+    small.write_files(tmp_path / "mr", small.MR)
+    assert downloads_of(CORPORA["mr"], tmp_path) == []
+
+
+# Vectors
+
+
+def test_vectors_are_found_by_path_and_by_name(tmp_path):
+    path = tmp_path / "vectors" / "mine.50d.txt.gz"
+    path.parent.mkdir()
+    path.write_bytes(b"")
+    assert find_vectors(str(path)) == path
+    assert find_vectors("mine.50d", tmp_path) == path
+    assert find_vectors("mine.50d.txt.gz", tmp_path) == path
+    known = path.with_name("glove.840B.300d.zip")
+    known.write_bytes(b"")
+    assert find_vectors("glove.840B.300d", tmp_path) == known
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("glove.840B.300d", "{0}/glove.840B.300d.zip: not there; run fathomer data get "
+         "glove.840B.300d, or put glove.840B.300d.zip into {0}"),
+        ("glove.840B", "glove.840B: no such file or vectors; did you mean 'glove.840B.300d'?"),
+        ("mein.50d", "mein.50d: no such file or vectors; did you mean 'mine.50d'?"),
+        ("none.txt", "none.txt: no such file"),
+    ],
+)  # fmt: skip
+def test_missing_vectors_are_one_line_that_says_what_to_do(tmp_path, name, problem):
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    (folder / "mine.50d.txt.gz").write_bytes(b"")
+    with pytest.raises(MissingFileError) as caught:
+        find_vectors(name, tmp_path)
+    assert str(caught.value) == problem.format(folder)
