@@ -22,7 +22,7 @@ ORDER = [
     "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
     "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
     "data.corpora", "data.pretrained", "data.download", "data.check",
-    "nn.graph", "nn.embedding", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
+    "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
     "nn.pooling", "nn.network", "nn", "nn.inference",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",

@@ -7,7 +7,7 @@ from torch import Tensor
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.graph import sort_by_depth
 from fathomer.nn.slstm import SLSTM
-from fathomer.nn.steps import Node, word_step
+from fathomer.nn.steps import Steps
 
 from .networks import RAGGED, copied_into, in_float64, packed, random_depths, random_network
 
@@ -95,14 +95,16 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
     """Words 0-2 and 3-6 are two texts; the sentence nodes are held fixed."""
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[0] * 3, [0] * 4]), torch.tensor([2] * 7))
-    h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
-    node = Node(*torch.randn(8, 2, 6))
     weights = slstm.weights(slstm.window.weight)
+    g, c_g = torch.randn(2, 2, 6)
 
     def step(h, c, from_token):
+        steps = Steps(graph, h, h[:-1], from_token, weights)
+        steps.c, steps.g, steps.c_g = c, g, c_g
         with torch.no_grad():
-            return word_step(7, h, weights.window, c, node, from_token, graph, weights, False)[1]
+            return steps.word_step(7, first=False, keep_gates=False)[1]
 
+    h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
     inputs = [h, c, torch.randn(7, 42)]
     texts = [0] * 3 + [1] * 4
     near = {w for w in (moved - 1, moved, moved + 1) if 0 <= w < 7 and texts[w] == texts[moved]}

@@ -10,7 +10,7 @@ from fathomer.nn import WordBatch
 from fathomer.nn.depth import select_depths
 from fathomer.nn.graph import sort_by_depth
 from fathomer.nn.pooling import pool_texts
-from fathomer.nn.steps import neighbourhood, word_gates
+from fathomer.nn.steps import Steps, neighbourhood
 
 from .networks import packed, random_depths, random_network
 
@@ -49,10 +49,19 @@ def test_states_without_their_second_axis_are_caught():
 
 
 def test_gates_of_different_widths_are_caught():
-    cells = torch.zeros(2, 3, 6)
-    word_gates(torch.zeros(2, 42), cells, torch.zeros(2, 6))
+    slstm = random_network().slstm
+    graph = sort_by_depth(WordBatch.from_ids([[1, 2, 3]]), WORDS + 1)
+    steps = Steps(
+        graph,
+        torch.zeros(4, 6),
+        torch.zeros(3, 6),
+        torch.zeros(3, 42),
+        slstm.weights(slstm.window.weight),
+    )
+    rows, gates = slice(0, 2), torch.zeros(2, 42)
+    steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 6))
     with pytest.raises(TypeCheckError):
-        word_gates(torch.zeros(2, 42), cells, torch.zeros(2, 5))
+        steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 5))
 
 
 def test_logits_of_a_single_word_need_their_two_axes():

@@ -21,11 +21,10 @@ from fathomer.nn.steps import (
     Last,
     Node,
     Step,
+    Steps,
     Weights,
     blocks,
     neighbourhood,
-    take_steps,
-    weights_of,
 )
 
 
@@ -38,7 +37,7 @@ class AdaptiveSteps(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Give the last ``h`` (without the row of zeros) and ``g``."""
         steps: list[Step] = []
-        last = take_steps(graph, source, h, from_token, Weights(*weights), steps)
+        last = Steps(graph, source, h, from_token, Weights(*weights)).take(keep=steps)
         ctx.save_for_backward(source, h, *weights)
         ctx.kept = graph, steps, last
         return last.h[:-1].clone(), last.g.clone()
@@ -126,7 +125,7 @@ class WayBack:
             else (self.source, self.grad_source, weights.first, grads.first)
         )
         window = neighbourhood(states, graph, everything)
-        grad.addmm_(grad_sums.T, window.flatten(1))
+        torch.addmm(grad, grad_sums.T, window.flatten(1), out=grad)
         add_to_neighbourhood(target, graph, everything, (grad_sums @ matrix).view_as(window))
         self.grad_token[everything] += grad_sums
         by_text = grad_sums.new_zeros(len(node.g), grad_sums.shape[1])
@@ -201,7 +200,8 @@ def word_gates_backward(
     With ``c' = sum_j a_j v_j`` and ``a`` a softmax, ``da_j`` runs back to ``a_j (v_j - c') dc'``.
     """
     size = c.shape[2]
-    weights = weights_of(gates[:, : 5 * size])
+    weights = gates[:, : 5 * size].view(-1, 5, size).exp()
+    weights /= weights.sum(1, keepdim=True)
     o, u = gates[:, 5 * size :].chunk(2, 1)
     tanh_c = new_c.tanh()
     grad_c = grad_c + grad_h * o * (1 - tanh_c * tanh_c)

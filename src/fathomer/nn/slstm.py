@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from fathomer.nn.backward import AdaptiveSteps
 from fathomer.nn.graph import DepthOrder
-from fathomer.nn.steps import Weights, take_steps
+from fathomer.nn.steps import Steps, Weights
 
 
 class SLSTM(nn.Module):
@@ -47,7 +47,7 @@ class SLSTM(nn.Module):
         weights = self.weights(first)
         if torch.is_grad_enabled():
             return AdaptiveSteps.apply(graph, source, h, from_token, *weights)  # type: ignore[no-any-return, no-untyped-call]
-        last = take_steps(graph, source, h, from_token, weights)
+        last = Steps(graph, source, h, from_token, weights).take()
         return last.h[:-1], last.g
 
     def from_token(

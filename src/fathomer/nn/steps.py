@@ -67,73 +67,31 @@ class Step(NamedTuple):
     node: Node
 
 
+class Last(NamedTuple):
+    """Hold the states after the last step, Eq. (1); ``h`` and ``c`` with a last row of zeros."""
+
+    h: Float[Tensor, "N+1 H"]
+    c: Float[Tensor, "N+1 H"]
+    g: Float[Tensor, "B H"]
+    seen: Float[Tensor, "N H"]
+
+
 def blocks(rows: int) -> Iterator[slice]:
     """Cut rows into blocks."""
     return (slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK))
 
 
 def neighbourhood(
-    states: Float[Tensor, "rows width"], graph: DepthOrder, rows: slice
+    states: Float[Tensor, "rows width"],
+    graph: DepthOrder,
+    rows: slice,
+    out: Float[Tensor, " room"] | None = None,
 ) -> Float[Tensor, "k 3 width"]:
     """Look up ``left, self, right`` of some words."""
-    found = states.index_select(0, graph.window[rows].flatten())
-    return found.view(-1, 3, states.shape[1])
-
-
-def word_gates(
-    gates: Float[Tensor, "k gates"], c: Float[Tensor, "k 3 H"], c_g: Float[Tensor, "k H"]
-) -> tuple[Float[Tensor, "k H"], Float[Tensor, "k H"]]:
-    """Give the next ``h`` and ``c`` from the sums inside the gates of Eq. (2).
-
-    The sums are overwritten by the gates before their softmax: sigmoids, and a tanh for u.
-    """
-    size = c.shape[2]
-    gates[:, : 6 * size].sigmoid_()
-    gates[:, 6 * size :].tanh_()
-    l, r, f, s, i = weights_of(gates[:, : 5 * size]).unbind(1)  # noqa: E741
-    o, u = gates[:, 5 * size :].chunk(2, 1)
-    c_left, c_self, c_right = c.unbind(1)
-    new_c = i * u
-    for gate, cell in ((l, c_left), (f, c_self), (r, c_right), (s, c_g)):
-        new_c.addcmul_(gate, cell)
-    return o * new_c.tanh(), new_c
-
-
-def weights_of(sigmoids: Float[Tensor, "k five"]) -> Float[Tensor, "k 5 H"]:
-    """Normalise five gates so that they sum to 1.
-
-    They are sigmoids: exp lies in (1, e), so that no maximum need be taken off.
-    """
-    e = sigmoids.view(len(sigmoids), 5, -1).exp()
-    return e.div_(e.sum(1, keepdim=True))
-
-
-def sentence_step(
-    h: Float[Tensor, "rows H"],
-    c: Float[Tensor, "rows H"],
-    seen: Float[Tensor, "N H"],
-    g: Float[Tensor, "B H"],
-    c_g: Float[Tensor, "B H"],
-    graph: DepthOrder,
-    weights: Weights,
-) -> tuple[Float[Tensor, "B H"], Node]:
-    """Take one step with all sentence nodes, Eq. (3); ``seen`` is U_f h_i."""
-    mean = text_mean(h[:-1], graph)
-    sums = torch.addmm(weights.node_bias, g, weights.node.T)
-    forget_word, forget_g, output = sums.chunk(3, 1)
-    mean_g, mean_o = (mean @ weights.node_mean.T).chunk(2, 1)
-    forget_g = (forget_g + mean_g).sigmoid_()
-    output = (output + mean_o).sigmoid_()
-    total = forget_g.exp()
-    weighted = total * c_g
-    for rows in blocks(len(seen)):
-        text_of = graph.text_of[rows]
-        f = (forget_word.index_select(0, text_of) + seen[rows]).sigmoid_().exp_()
-        total.index_add_(0, text_of, f)
-        weighted.index_add_(0, text_of, f * c[rows])
-    next_c_g = weighted / total
-    node = Node(g, c_g, mean, forget_word, forget_g, output, total, next_c_g)
-    return output * next_c_g.tanh(), node
+    places = graph.window[rows].flatten()
+    if out is not None:
+        out = out[: len(places) * states.shape[1]].view(len(places), -1)
+    return torch.index_select(states, 0, places, out=out).view(-1, 3, states.shape[1])
 
 
 def text_mean(h: Float[Tensor, "N H"], graph: DepthOrder) -> Float[Tensor, "B H"]:
@@ -142,68 +100,114 @@ def text_mean(h: Float[Tensor, "N H"], graph: DepthOrder) -> Float[Tensor, "B H"
     return sums / graph.word_counts[:, None]
 
 
-class Last(NamedTuple):
-    """Hold the states after the last step; ``h`` and ``c`` with a last row of zeros."""
+class Steps:
+    """Hold the states while the steps are taken, and room for the work on one block of rows.
 
-    h: Float[Tensor, "N+1 H"]
-    c: Float[Tensor, "N+1 H"]
-    g: Float[Tensor, "B H"]
-    seen: Float[Tensor, "N H"]
-
-
-def take_steps(
-    graph: DepthOrder,
-    source: Float[Tensor, "rows Z"],
-    h: Float[Tensor, "N H"],
-    from_token: Float[Tensor, "N gates"],
-    weights: Weights,
-    keep: list[Step] | None = None,
-) -> Last:
-    """Run all layers; ``from_token`` is U x of Eq. (2).
-
-    With ``keep``, what the way back needs is put there.
+    The room is taken once: fresh memory for every block would cost as much as filling it.
     """
-    h = functional.pad(h, (0, 0, 0, 1))
-    c, g, seen = h.clone(), text_mean(h[:-1], graph), torch.empty_like(h[:-1])
-    c_g, changed = g, len(seen)
-    for layer, running in enumerate(graph.running):
-        torch.mm(h[:changed], weights.node_word.T, out=seen[:changed])  # U_f h_i of Eq. (3)
-        next_g, node = sentence_step(h, c, seen, g, c_g, graph, weights)
-        states, matrix = (h, weights.window) if layer else (source, weights.first)
-        gates, new_h, new_c = word_step(
-            running, states, matrix, c, node, from_token, graph, weights, keep is not None
-        )
-        if keep is not None:
-            keep.append(Step(gates, new_h, new_c, seen[:changed].clone(), node))
-        # Both transitions have read the layer below; now the prefix is written, Eq. (14).
-        h[:running], c[:running], changed = new_h, new_c, running
-        g = torch.where(graph.running_texts[layer], next_g, g)
-        c_g = node.next_c_g  # of a text that has stopped, nobody reads it again
-    return Last(h, c, g, seen)
 
+    def __init__(
+        self,
+        graph: DepthOrder,
+        source: Float[Tensor, "rows Z"],
+        h: Float[Tensor, "N H"],
+        from_token: Float[Tensor, "N gates"],
+        weights: Weights,
+    ) -> None:
+        self.graph, self.weights = graph, weights
+        self.source, self.from_token = source, from_token
+        self.h = functional.pad(h, (0, 0, 0, 1))
+        self.c = self.h.clone()
+        self.g = self.c_g = text_mean(h, graph)
+        self.seen = torch.empty_like(h)  # U_f h_i of Eq. (3)
+        block, size = min(BLOCK, len(h)), h.shape[1]
+        self.room_for_window = h.new_empty(block * 3 * max(size, source.shape[1]))
+        self.room_for_cells = h.new_empty(block * 3 * size)
+        self.room_for_gates = h.new_empty(block, 7 * size)
+        self.room_for_weights = h.new_empty(block, 5, size)
+        self.room_for_row = h.new_empty(block, size)
 
-def word_step(
-    running: int,
-    states: Float[Tensor, "rows width"],
-    matrix: Tensor,
-    c: Float[Tensor, "rows H"],
-    node: Node,
-    from_token: Float[Tensor, "N gates"],
-    graph: DepthOrder,
-    weights: Weights,
-    keep_gates: bool,
-) -> tuple[Tensor, Float[Tensor, "k H"], Float[Tensor, "k H"]]:
-    """Take one step with the running words, Eq. (2); give their gates, ``h`` and ``c``."""
-    from_sentence = torch.addmm(weights.window_bias, node.g, weights.sentence.T)
-    gates = c.new_empty(running if keep_gates else min(running, BLOCK), len(matrix))
-    new_h, new_c = c.new_empty(running, c.shape[1]), c.new_empty(running, c.shape[1])
-    for rows in blocks(running):
-        text_of = graph.text_of[rows]
-        window = neighbourhood(states, graph, rows).flatten(1)
-        sums = gates[rows] if keep_gates else gates[: len(window)]
-        torch.addmm(from_token[rows], window, matrix.T, out=sums)
-        sums += from_sentence.index_select(0, text_of)
-        new_h[rows], new_c[rows] = word_gates(
-            sums, neighbourhood(c, graph, rows), node.c_g.index_select(0, text_of)
+    def take(self, keep: list[Step] | None = None) -> Last:
+        """Run all layers; what the way back needs is put into ``keep``, if there is one."""
+        changed = len(self.seen)
+        for layer, running in enumerate(self.graph.running):
+            torch.mm(self.h[:changed], self.weights.node_word.T, out=self.seen[:changed])
+            next_g, node = self.sentence_step()
+            gates, h, c = self.word_step(running, first=layer == 0, keep_gates=keep is not None)
+            if keep is not None:
+                keep.append(Step(gates, h, c, self.seen[:changed].clone(), node))
+            # Both transitions have read the layer below; now the prefix is written, Eq. (14).
+            self.h[:running], self.c[:running], changed = h, c, running
+            self.g = torch.where(self.graph.running_texts[layer], next_g, self.g)
+            self.c_g = node.next_c_g  # of a text that has stopped, nobody reads it again
+        return Last(self.h, self.c, self.g, self.seen)
+
+    def word_step(
+        self, running: int, *, first: bool, keep_gates: bool
+    ) -> tuple[Float[Tensor, "rows gates"], Float[Tensor, "k H"], Float[Tensor, "k H"]]:
+        """Take one step with the running words, Eq. (2); give their gates, ``h`` and ``c``."""
+        states, matrix = (
+            (self.source, self.weights.first) if first else (self.h, self.weights.window)
         )
-    return gates, new_h, new_c
+        from_sentence = torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T)
+        gates = self.room_for_gates
+        if keep_gates:
+            gates = self.h.new_empty(running, gates.shape[1])
+        h, c = (self.h.new_empty(running, self.h.shape[1]) for _ in range(2))
+        for rows in blocks(running):
+            sums = gates[rows] if keep_gates else gates[: rows.stop - rows.start]
+            torch.index_select(from_sentence, 0, self.graph.text_of[rows], out=sums)
+            sums += self.from_token[rows]
+            window = neighbourhood(states, self.graph, rows, self.room_for_window)
+            torch.addmm(sums, window.flatten(1), matrix.T, out=sums)
+            self.word_gates(sums, rows, h[rows], c[rows])
+        return gates, h, c
+
+    def word_gates(
+        self,
+        gates: Float[Tensor, "k gates"],
+        rows: slice,
+        h: Float[Tensor, "k H"],
+        c: Float[Tensor, "k H"],
+    ) -> None:
+        """Write the next ``h`` and ``c`` from the sums inside the gates of Eq. (2).
+
+        The sums are overwritten by the gates before their softmax: sigmoids, and a tanh for u.
+        """
+        size = h.shape[1]
+        gates[:, : 6 * size].sigmoid_()
+        o, u = gates[:, 5 * size :].chunk(2, 1)
+        u.tanh_()
+        # The inputs of the softmax are sigmoids: exp lies in (1, e), no maximum need be taken off.
+        e = torch.exp(gates[:, : 5 * size].view(-1, 5, size), out=self.room_for_weights[: len(h)])
+        l, r, f, s, i = e.unbind(1)  # noqa: E741
+        cells = neighbourhood(self.c, self.graph, rows, self.room_for_cells)
+        c_left, c_self, c_right = cells.unbind(1)
+        c_g = self.room_for_row[: len(h)]
+        torch.index_select(self.c_g, 0, self.graph.text_of[rows], out=c_g)
+        torch.mul(i, u, out=c)
+        for gate, cell in ((l, c_left), (f, c_self), (r, c_right), (s, c_g)):
+            c.addcmul_(gate, cell)
+        c.div_(torch.sum(e, 1, out=c_g))
+        torch.tanh(c, out=h).mul_(o)
+
+    def sentence_step(self) -> tuple[Float[Tensor, "B H"], Node]:
+        """Take one step with all sentence nodes, Eq. (3)."""
+        graph, weights = self.graph, self.weights
+        mean = text_mean(self.h[:-1], graph)
+        sums = torch.addmm(weights.node_bias, self.g, weights.node.T)
+        forget_word, forget_g, output = sums.chunk(3, 1)
+        mean_g, mean_o = (mean @ weights.node_mean.T).chunk(2, 1)
+        forget_g = (forget_g + mean_g).sigmoid_()
+        output = (output + mean_o).sigmoid_()
+        total = forget_g.exp()
+        weighted = total * self.c_g
+        for rows in blocks(len(self.seen)):
+            text_of = graph.text_of[rows]
+            f = torch.index_select(forget_word, 0, text_of, out=self.room_for_row[: len(text_of)])
+            f.add_(self.seen[rows]).sigmoid_().exp_()
+            total.index_add_(0, text_of, f)
+            weighted.index_add_(0, text_of, f.mul_(self.c[rows]))
+        next_c_g = weighted / total
+        node = Node(self.g, self.c_g, mean, forget_word, forget_g, output, total, next_c_g)
+        return output * next_c_g.tanh(), node
