@@ -61,15 +61,18 @@ def test_explain_prints_what_the_readme_shows(workplace):
     assert printed[2].split() == shown[2].split()
 
 
-def test_the_python_block_prints_what_the_readme_shows(workplace):
-    [code] = blocks("python")
+def test_the_python_blocks_print_what_the_readme_shows(workplace):
+    code = "\n".join(blocks("python"))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=workplace, capture_output=True, text=True, check=True
     )
     [shown] = blocks("text")
-    without_depths = [re.sub(r":\d+", "", text).split() for text in (done.stdout, shown)]
+    printed = "\n".join(done.stdout.splitlines()[:2])
+    without_depths = [re.sub(r":\d+", "", text).split() for text in (printed, shown)]
     assert without_depths[0][0] == without_depths[1][0] == "positive"
     assert without_depths[0][2:] == without_depths[1][2:]
+    assert done.stdout.splitlines()[2] == "(1, 2) ['negative' 'positive']"
+    assert (workplace / "saved" / "config.json").exists()
 
 
 def test_the_first_screen_is_true(demo):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fathomer.config import ModelConfig, Recipe, TextConfig, TrainConfig
     from fathomer.errors import FathomerError
+    from fathomer.estimator import TextClassifier
     from fathomer.predictor import Prediction, Predictor, Word, load
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ _HOMES = {
     "Prediction": "predictor",
     "Predictor": "predictor",
     "Recipe": "config",
+    "TextClassifier": "estimator",
     "TextConfig": "config",
     "TrainConfig": "config",
     "Word": "predictor",
@@ -31,6 +33,7 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Recipe",
+    "TextClassifier",
     "TextConfig",
     "TrainConfig",
     "Word",

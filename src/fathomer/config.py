@@ -147,13 +147,20 @@ class Recipe:
         >>> Recipe().with_settings(["model.depth=hard", "train.epochs=3"]).train.epochs
         3
         """
-        sections: dict[str, dict[str, Any]] = {}
+        values = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
-            section, dot, name = path.strip().partition(".")
-            if not (equals and dot and name):
+            if not (equals and "." in path.strip(". ")):
                 raise ConfigError(f"--set {assignment}: expected section.name=value")
-            sections.setdefault(section, {})[name] = _parsed(text.strip())
+            values[path.strip()] = _parsed(text.strip())
+        return self.with_values(values)
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a recipe with settings changed that are named ``section.name``."""
+        sections: dict[str, dict[str, Any]] = {}
+        for path, value in values.items():
+            section, _, name = path.partition(".")
+            sections.setdefault(section, {})[name] = value
         return self.updated(sections)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
