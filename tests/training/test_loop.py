@@ -35,6 +35,19 @@ def test_training_twice_gives_the_same_weights_bit_for_bit():
     assert weights_hash(trained()[0].network) == weights_hash(trained()[0].network)
 
 
+def test_two_threads_also_give_the_same_weights_every_time():
+    """At sizes where PyTorch really shares the work between threads."""
+    sizes = {"hidden_size": 96, "word_size": 64, "depth_size": 32}
+    recipe = recipe_with(epochs=1, batch_words=400).updated({"model": sizes})
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        hashes = {weights_hash(trained(recipe)[0].network) for _ in range(3)}
+    finally:
+        torch.set_num_threads(before)
+    assert len(hashes) == 1
+
+
 def test_another_seed_gives_other_weights():
     assert weights_hash(trained()[0].network) != weights_hash(
         trained(recipe_with(seed=1))[0].network

@@ -30,7 +30,9 @@ def predict(
     predictor = load(folder)
     with _open_lines(file, encoding) as stream:
         lines = (line.removesuffix("\n").removesuffix("\r") for line in stream)
-        while chunk := list(islice(lines, 500)):
+        # A person at a terminal wants each answer at once, a program all of them soon.
+        size = 1 if stream.isatty() else 500
+        while chunk := list(islice(lines, size)):
             for prediction in predictor.predict(chunk, max_depth=max_depth):
                 print_json(prediction.to_dict(words=depths))
 
