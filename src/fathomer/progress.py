@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
 
@@ -81,38 +81,3 @@ def _line(event: EpochDone | RolledBack, running: _Running, epochs: int) -> str:
         f"depth {event.held_out['mean_depth']:.2f}"
     )
     return f"{line}  |  {held_out}{'  (best)' if event.best else ''}"
-
-
-class DownloadBar:
-    """Show a download; its attribute and methods are what pooch asks for."""
-
-    def __init__(self, console: Console, name: str) -> None:
-        self.total = 0
-        self._progress = Progress(
-            TextColumn(name),
-            BarColumn(bar_width=24),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("")
-
-    def __enter__(self) -> "DownloadBar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, size: int) -> None:
-        """Add bytes that have come."""
-        self._progress.update(self._task, total=self.total or None, advance=size)
-
-    def reset(self) -> None:
-        """Begin anew; pooch does so at the end as well."""
-        self._progress.reset(self._task)
-
-    def close(self) -> None:
-        """End; leaving the context does it."""

@@ -55,7 +55,7 @@ def test_another_seed_gives_other_weights():
 
 
 def test_training_learns():
-    _, events = trained(recipe_with(epochs=8))
+    _, events = trained(recipe_with(epochs=20))
     epochs = [event for event in events if isinstance(event, EpochDone)]
     assert epochs[-1].loss < 0.5 * epochs[0].loss
     assert max(epoch.held_out["accuracy"] for epoch in epochs) >= 0.9

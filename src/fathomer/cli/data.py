@@ -9,10 +9,7 @@ from fathomer.cli.options import DataDir, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from fathomer.data.corpus import Corpus, Lengths
-    from fathomer.data.download import Download
     from fathomer.data.pretrained import Pretrained
 
 app = typer.Typer(name="data")
@@ -186,7 +183,7 @@ def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
 
     Example: fathomer data get trec
     """
-    from fathomer.data.download import downloads_of, fetch
+    from fathomer.data.download import downloads_of, fetch, progress_bar
     from fathomer.data.places import data_folder
 
     messages = messages_console()
@@ -199,7 +196,7 @@ def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
         messages.print(f"terms: {wanted.terms}", highlight=False)
         downloads = downloads_of(wanted, data_folder(data_dir))
     for download in downloads:
-        with _bar(messages, download) as bar:
+        with progress_bar(messages, download.path.name) as bar:
             fetch(download, bar=bar)
     files = [str(download.path) for download in downloads]
     if as_json:
@@ -220,9 +217,3 @@ def _wanted(name: str) -> "Corpus | Pretrained":
         hint = did_you_mean(name, [*CORPORA, *VECTORS])
         raise MissingFileError(f"{name}: no such corpus or vectors; {hint}")
     return wanted
-
-
-def _bar(console: "Console", download: "Download") -> Any:
-    from fathomer.progress import DownloadBar
-
-    return DownloadBar(console, download.path.name)

@@ -91,7 +91,7 @@ def open_source(
     """
     if data in CORPORA:
         source = _read(CORPORA[data], data_folder(data_dir), (only,) if only else _BOTH)
-        return _fold(source, fold, folds or CORPORA[data].folds)
+        return _fold(source, fold, CORPORA[data].folds if folds is None else folds)
     if data == "demo":
         return _fold(Source("demo", *demo_corpus()), fold, 0)
     path = Path(data)

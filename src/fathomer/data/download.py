@@ -8,8 +8,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.data.corpus import Corpus
 from fathomer.data.places import path_of
@@ -18,22 +22,18 @@ from fathomer.errors import DataError, MissingFileError
 from fathomer.files import sha256_of
 
 RETRIES = 3
+TIMEOUT = 30
 INCOMING = ".incoming"
 
 
 class Bar(Protocol):
-    """Show how much has come; the interface is pooch's."""
+    """Show how much has come."""
 
-    total: int
+    def start(self, total: int) -> None:
+        """Begin, or begin anew; a total of 0 is not known."""
 
     def update(self, size: int) -> None:
         """Add bytes that have come."""
-
-    def reset(self) -> None:
-        """Begin anew."""
-
-    def close(self) -> None:
-        """End."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,26 @@ def fetch(download: Download, *, bar: Bar | None = None, retries: int | None = N
             urls={name: download.url},
             retry_if_failed=RETRIES if retries is None else retries,
         )
-        loader = pooch.HTTPDownloader(progressbar=bar or False, timeout=30)
+        loader = partial(_receive, bar=bar)
         Path(book.fetch(name, downloader=loader)).replace(download.path)
     return download.path
+
+
+def _receive(url: str, target: str, _: Any, *, bar: Bar | None) -> None:
+    """Write what a server sends; unlike pooch's own, close the connection whatever happens."""
+    import requests
+
+    with (
+        requests.get(url, stream=True, timeout=TIMEOUT) as response,
+        Path(target).open("wb") as file,
+    ):
+        response.raise_for_status()
+        if bar:
+            bar.start(int(response.headers.get("Content-Length", 0)))
+        for piece in response.iter_content(1 << 16):
+            file.write(piece)
+            if bar:
+                bar.update(len(piece))
 
 
 @contextmanager
@@ -141,3 +158,25 @@ def _reason(error: Exception) -> str:
         "SSLError": "no secure connection",
         "ProxyError": "the proxy refused",
     }.get(type(error).__name__, type(error).__name__)
+
+
+class _RichBar:
+    """Show a download in a terminal."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._task = progress, progress.add_task("")
+
+    def start(self, total: int) -> None:
+        self._progress.reset(self._task, total=total or None)
+
+    def update(self, size: int) -> None:
+        self._progress.update(self._task, advance=size)
+
+
+@contextmanager
+def progress_bar(console: Console, name: str) -> Iterator[Bar]:
+    """Open a bar, which is drawn only in a terminal."""
+    columns = (TextColumn(name), BarColumn(bar_width=24), DownloadColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        yield _RichBar(progress)
