@@ -174,6 +174,11 @@ TRAIN = ["train", "data.csv", "--out", "new"]
             "bad.txt, line 2: 2 numbers where 3 were expected",
         ),
         ([*TRAIN, "--model", "fathomr"], "unknown model 'fathomr'; did you mean 'fathomer'?"),
+        ([*TRAIN, "--test", "one.csv"], "label 'a' does not occur in the training data; known"),
+        (
+            [*TRAIN, "--baseline", "--set", "train.held_out=0"],
+            "--baseline needs texts to be scored on: give --test or --held-out",
+        ),
         ([*TRAIN, "--resume"], "new/checkpoint.safetensors: no checkpoint to resume from; "),
         (["train", "data.csv", "--out", "."], ".: holds other files; choose an empty or a new"),
         (["train", "data.csv", "--out", "data.csv"], "data.csv: is a file; a model needs a folder"),

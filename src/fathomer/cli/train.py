@@ -83,10 +83,10 @@ def train(
     source = opened(data, fold=fold, folds=folds)
     chosen_by = opened(held_out).train if held_out else None
     scored_on = _to_score_on(opened(test)) if test else source.test
+    _check_scoring(source.train, scored_on, chosen_by, settings, baseline)
     messages = messages_console()
-    messages.print(f"{data}: {source.train.account()}", highlight=False)
-    for note in source.notes:
-        messages.print(note, highlight=False)
+    for line in (f"{data}: {source.train.account()}", *source.notes):
+        messages.print(line)
     fitted = fit(
         source.train,
         settings,
@@ -96,11 +96,9 @@ def train(
         resume=resume,
         watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
     )
-    metrics = {
-        **fitted.artifact.metrics,
-        **describe(source),
-        "command": " ".join(["fathomer", *sys.argv[1:]]),
-    }
+    command = " ".join(["fathomer", *sys.argv[1:]])
+    metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
+    replace(fitted.artifact, metrics=metrics).save(out)  # whatever comes next, the model is there
     if scored_on:
         metrics["test"] = Predictor(fitted.artifact).evaluate(scored_on).to_dict()
     if baseline:
@@ -116,6 +114,22 @@ def train(
         _print_training(metrics, out)
     if fitted.interrupted:
         raise typer.Exit(130)
+
+
+def _check_scoring(
+    train: "Examples",
+    scored_on: "Examples | None",
+    chosen_by: "Examples | None",
+    recipe: "Recipe",
+    baseline: bool,
+) -> None:
+    """Find out before training what could not be scored after it."""
+    from fathomer.training.prepare import check_labels
+
+    if scored_on:
+        check_labels(scored_on, train.label_counts)
+    if baseline and not (scored_on or chosen_by or recipe.train.held_out):
+        raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
 
 
 def _to_score_on(source: "Source") -> "Examples":

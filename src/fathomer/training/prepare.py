@@ -1,6 +1,6 @@
 """From examples to all that training needs: words, labels, encoded texts and a fresh network."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -132,17 +132,22 @@ def encode_texts(texts: Iterable[str], tokenizer: Tokenizer, config: TextConfig)
     return EncodedTexts.from_words(words, max_chars=config.max_chars)
 
 
-def encode_examples(
-    examples: Examples, tokenizer: Tokenizer, labels: Sequence[str], config: TextConfig
-) -> LabelledTexts:
-    """Encode the texts and number the labels; a label outside ``labels`` is an error."""
-    number = {label: index for index, label in enumerate(labels)}
+def check_labels(examples: Examples, labels: Collection[str]) -> None:
+    """Refuse examples with a label that the training data does not have."""
     unknown = sorted(set(examples.label_counts) - set(labels))
     if unknown:
         raise DataError(
             f"label {unknown[0]!r} does not occur in the training data; "
             f"known are {', '.join(repr(label) for label in labels)}"
         )
+
+
+def encode_examples(
+    examples: Examples, tokenizer: Tokenizer, labels: Sequence[str], config: TextConfig
+) -> LabelledTexts:
+    """Encode the texts and number the labels; a label outside ``labels`` is an error."""
+    check_labels(examples, labels)
+    number = {label: index for index, label in enumerate(labels)}
     targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
     texts = encode_texts((example.text for example in examples), tokenizer, config)
     return LabelledTexts(texts, targets)
