@@ -8,7 +8,7 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/fathomer train demo --out build/demo --baseline
 	$(BIN)/fathomer evaluate build/demo demo
-	$(BIN)/fathomer explain build/demo "The critics called this film dull, but I don't think they are right." \
+	$(BIN)/fathomer explain build/demo "I would have loved this film if the plot had been better." \
 		--html build/demo.html
 
 test: .venv/installed

@@ -1,6 +1,7 @@
 """Run every test with the shapes of `fathomer.nn` checked: jaxtyping's annotations are executed."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,10 @@ from typing import NamedTuple
 
 import jaxtyping
 import pytest
+
+# One thread, here and in the processes that tests start: small networks gain nothing from a second
+# one, and lose much when another program wants its core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Before anything imports fathomer.nn: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook("fathomer.nn", "beartype.beartype")

@@ -57,7 +57,7 @@ def test_explain_prints_what_the_readme_shows(workplace):
     [command] = [c for c in commands() if c.startswith("fathomer explain model")]
     shown = blocks("console")[0].partition(f"$ {command}\n")[2].split("\n")
     printed = run(command, workplace).stdout.split("\n")
-    assert printed[0].split()[0] == shown[0].split()[0] == "positive"
+    assert printed[0].split()[0] == shown[0].split()[0] == "negative"
     assert printed[2].split() == shown[2].split()
 
 
