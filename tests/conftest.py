@@ -34,3 +34,20 @@ def demo(tmp_path_factory):
     done = subprocess.run([*command, "--baseline", "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Demo(folder, json.loads(done.stdout), done.stderr)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder, which is also the data folder; give code, out and err."""
+    from fathomer.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMER_DATA", str(tmp_path))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fathomer", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code, *capsys.readouterr()
+
+    return run

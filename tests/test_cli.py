@@ -5,24 +5,9 @@ import sys
 
 import pytest
 
-from fathomer.cli import main
 from fathomer.config import Recipe
 
 from .tiny import TINY, tiny_artifact, tiny_examples, write_csv
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder; give exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fathomer", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

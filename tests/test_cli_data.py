@@ -1,12 +1,10 @@
 """The commands ``fathomer data``, and training and scoring on a corpus by its name."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
 
-from fathomer.cli import main
 from fathomer.data.corpora import CORPORA
 
 from .data import small
@@ -19,20 +17,9 @@ KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder, which is also the data folder; give code, out and err."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FATHOMER_DATA", str(tmp_path))
+@pytest.fixture(autouse=True)
+def tiny_recipe(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fathomer", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
