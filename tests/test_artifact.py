@@ -7,6 +7,8 @@ import torch
 import fathomer
 from fathomer.artifact import FORMAT, Artifact
 from fathomer.errors import ArtifactError, MissingFileError
+from fathomer.files import sha256_of
+from fathomer.text.tokenizer import Tokenizer
 
 from .tiny import tiny_artifact
 
@@ -112,6 +114,30 @@ def test_a_truncated_or_changed_file_is_named(folder, name, damage):
         fathomer.load(folder)
 
 
+def test_a_file_that_nobody_vouches_for_is_refused(folder):
+    change_config(folder, files={})
+    with pytest.raises(ArtifactError, match=r"tokenizer\.json is damaged"):
+        fathomer.load(folder)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"version": "9.0"}'])
+def test_a_tokenizer_that_is_none_is_refused(folder, content):
+    (folder / "tokenizer.json").write_text(content, encoding="utf-8")
+    weights = sha256_of(folder / "model.safetensors")
+    files = {"tokenizer.json": sha256_of(folder / "tokenizer.json"), "model.safetensors": weights}
+    change_config(folder, files=files)
+    with pytest.raises(ArtifactError, match=r"not a model that can be loaded \(not a tokenizer"):
+        fathomer.load(folder)
+
+
+def test_a_vocabulary_of_another_size_is_refused(folder):
+    (folder / "tokenizer.json").write_text(Tokenizer.from_words(["a"]).to_json(), encoding="utf-8")
+    names = ("tokenizer.json", "model.safetensors")
+    change_config(folder, files={name: sha256_of(folder / name) for name in names})
+    with pytest.raises(ArtifactError, match="2 words, but"):
+        fathomer.load(folder)
+
+
 def test_a_newer_format_is_refused(folder):
     change_config(folder, format=FORMAT + 1)
     with pytest.raises(ArtifactError, match=f"written in format {FORMAT + 1}"):
@@ -125,6 +151,10 @@ def test_a_newer_format_is_refused(folder):
         {"recipe": {"model": {"hidden_size": 14, "vocab_size": 3, "num_labels": 2}}},
         {"recipe": {"model": {"sise": 3}}},
         {"recipe": 3},
+        {"labels": ["a", "b", "c"]},
+        {"labels": ["a", "a"]},
+        {"labels": "ab"},
+        {"labels": [1, 2]},
     ],
 )
 def test_settings_that_do_not_fit_the_weights_are_refused_in_one_line(folder, changes):

@@ -172,12 +172,29 @@ TRAIN = ["train", "data.csv", "--out", "new"]
         (["evaluate", ".", "data.csv"], ".: not a Fathomer model (it has no config.json)"),
         (["evaluate", "model", "one.csv"], "label 'a' does not occur in the training data; known"),
         (["predict", "model", "no.txt"], "no.txt: no such file"),
+        (["predict", "model", "model"], "model: a folder"),
+        (
+            ["predict", "model", "data.csv"],
+            "data.csv: not plain text; give a file with one text per",
+        ),
+        (["predict", "model", "latin.txt"], "latin.txt: not UTF-8; --encoding says which it is"),
+        (
+            ["predict", "model", "latin.txt", "--encoding", "klingon"],
+            "unknown encoding 'klingon'; ",
+        ),
+        (["train", "data.csv", "--out", "data.csv/m"], "data.csv/m: cannot be written to (Not a"),
+        (["explain", "model", "good", "--html", "no/page.html"], "no/.page.html."),
+        (
+            ["train", "demo", "--folds", "5", "--out", "new"],
+            "demo has a test part of its own; leave",
+        ),
         (["explain", "model", "good", "--max-depth", "9"], "max_depth 9; use 1..4"),
         (["frobnicate"], "No such command 'frobnicate'. See fathomer --help."),
     ],
 )
 def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, message):
     (tmp_path / "empty.csv").write_text("", encoding="utf-8")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
     (tmp_path / "bad.txt").write_text("a 1 2 3\nb 1 2\nc 1 2 3\nd 1 2 3\n", encoding="utf-8")
     code, out, err = run(*arguments)
@@ -185,6 +202,30 @@ def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, mess
     assert "Traceback" not in err
     assert (code, out) == (2, "")
     assert not (tmp_path / "new" / "config.json").exists()
+
+
+def test_scoring_the_training_file_itself_is_warned_of(run, data, recipe):
+    assert run("train", data, "--out", "new", "--recipe", recipe)[0] == 0
+    code, _, err = run("evaluate", "new", f"./{data}")
+    assert code == 0
+    assert err == "warning: the model was trained on this very file; the scores say little\n"
+
+
+def test_a_model_that_is_replaced_is_named(run, model, data, recipe):
+    _, _, err = run("train", data, "--out", model, "--recipe", recipe)
+    assert err.startswith("model: the model there will be replaced\n")
+
+
+def test_brackets_in_a_file_name_are_just_brackets(run, recipe, tmp_path):
+    write_csv(tmp_path / "a[red].csv", tiny_examples())
+    _, _, err = run("train", "a[red].csv", "--out", "new", "--recipe", recipe)
+    assert err.startswith("a[red].csv: 60 examples read\n")
+
+
+def test_bytes_that_are_no_text_can_be_explained(run, model):
+    code, out, _ = run("explain", model, "caf\udce9 good", "--json", "--html", "page.html")
+    assert code == 0
+    assert json.loads(out)["words"][-1]["text"] == "good"
 
 
 def test_a_programming_error_is_loud(run, monkeypatch, model):
@@ -203,7 +244,10 @@ def test_ctrl_c_keeps_the_best_model_and_resume_continues(data, recipe, tmp_path
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130, rest
-    assert "Stopped: model holds the best epoch so far; --resume continues." in rest
+    assert (
+        "Stopped: model holds the best epoch so far; the same command with --resume continues."
+        in rest
+    )
     assert "Traceback" not in rest
     metrics = json.loads((tmp_path / "model" / "metrics.json").read_text(encoding="utf-8"))
     assert 2 <= metrics["epochs"] < 400

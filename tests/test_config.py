@@ -24,7 +24,7 @@ def values_of(cls: type[Section], item: dataclasses.Field[Any]) -> st.SearchStra
     if kind is bool:
         return st.booleans()
     if item.name == "hidden_size":
-        return st.integers(1).map(lambda half: 2 * half)
+        return st.integers(1, high // 2).map(lambda half: 2 * half)
     if kind is int:
         return st.integers(low, high)
     return st.floats(low, high, allow_nan=False, allow_infinity=False)

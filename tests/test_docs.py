@@ -1,14 +1,18 @@
 """The documents stay true: names in them exist, and the map shows every module."""
 
 import re
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from fathomer.config import Recipe
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fathomer"
 EQUATIONS = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+SETTINGS = ROOT / "docs" / "settings.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
@@ -64,3 +68,31 @@ def test_the_map_shows_every_module():
 def test_links_between_documents_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (document.parent / target).exists(), target
+
+
+def settings_page():
+    """Write docs/settings.md from the settings themselves."""
+    lines = [
+        "# Settings",
+        "",
+        "Change one with `--set section.name=value`, or several with a recipe in TOML. The defaults are",
+        "the paper's where it names them.",
+        "",
+    ]
+    for section in fields(Recipe()):
+        lines += [f"## {section.name}", "", "| setting | default | meaning |", "|---|---|---|"]
+        lines += [
+            f"| `{section.name}.{item.name}` | `{item.default}` | {item.metadata['doc']} |"
+            for item in fields(getattr(Recipe(), section.name))
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def test_every_setting_is_listed():
+    """After a change: python -c "from tests.test_docs import *; write_settings()"."""
+    assert SETTINGS.read_text(encoding="utf-8") == settings_page()
+
+
+def write_settings():
+    SETTINGS.write_text(settings_page(), encoding="utf-8")

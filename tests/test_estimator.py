@@ -7,6 +7,7 @@ from sklearn.pipeline import Pipeline
 
 import fathomer
 from fathomer.errors import ConfigError, DataError
+from fathomer.fit import Fitted
 
 from .tiny import TINY, tiny_examples
 
@@ -87,14 +88,25 @@ def test_it_works_inside_scikit_learn():
     ("arguments", "message"),
     [
         ((["good", "bad"], ["a"]), "2 texts, but 1 labels"),
-        (("good", ["a"]), r"a list of texts is needed; for a single one write \[text\]"),
-        ((["good", None], ["a", "b"]), "text 1 is of type NoneType, not a string"),
         ((["good", "fine"], ["a", "a"]), r"only one label \('a'\)"),
     ],
 )
 def test_a_mistake_is_one_clear_line(arguments, message):
     with pytest.raises(DataError, match=message):
         classifier().fit(*arguments)
+
+
+def test_what_is_no_list_of_texts_is_refused():
+    with pytest.raises(TypeError, match=r"a list of texts is needed; for a single one"):
+        classifier().fit("good", ["a"])
+    with pytest.raises(TypeError, match="text 1 is of type NoneType, not a string"):
+        classifier().fit(["good", None], ["a", "b"])
+
+
+def test_ctrl_c_ends_a_search(monkeypatch):
+    monkeypatch.setattr("fathomer.estimator.fit", lambda *a, **k: Fitted(None, interrupted=True))
+    with pytest.raises(KeyboardInterrupt):
+        classifier().fit(TEXTS, LABELS)
 
 
 def test_an_unknown_setting_is_refused():

@@ -102,8 +102,15 @@ def test_a_cap_out_of_range_is_refused(predictor, cap):
 
 
 def test_a_single_string_is_not_taken_for_a_list_of_texts(predictor):
-    with pytest.raises(TypeError, match=r"predict\(\[text\]\)"):
+    with pytest.raises(TypeError, match=r"for a single one write \[text\]"):
         predictor.predict("good film")
+    with pytest.raises(TypeError, match="text 1 is of type float, not a string"):
+        predictor.predict(["good", float("nan")])
+
+
+def test_an_iterator_of_texts_is_answered_too(predictor):
+    texts = ["good film", "bad film"]
+    assert predictor.predict(text for text in texts) == predictor.predict(texts)
 
 
 def test_threads_get_the_answers_of_one_thread(predictor):

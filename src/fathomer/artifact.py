@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy
 import safetensors.torch
+import tokenizers
 import torch
 from safetensors import SafetensorError
 
 import fathomer
 from fathomer.config import Recipe
-from fathomer.errors import ArtifactError, ConfigError, MissingFileError
+from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_atomically
 from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.text.tokenizer import Tokenizer
@@ -27,6 +29,9 @@ from fathomer.text.tokenizer import Tokenizer
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 METRICS, CARD = "metrics.json", "README.md"
+
+_MISFITS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
+"""What files of ours lead to when they are not as we wrote them."""
 
 
 @dataclass(frozen=True)
@@ -61,29 +66,35 @@ class Artifact:
     def load(cls, folder: Path) -> "Artifact":
         """Read a folder back; one that is foreign or damaged is refused."""
         config = read_config(folder)
-        for name, checksum in config["files"].items():
+        for name in (TOKENIZER, WEIGHTS):
             if not (folder / name).is_file():
                 raise ArtifactError(f"{folder}: {name} is missing; train or copy the model again")
-            if sha256_of(folder / name) != checksum:
+            if sha256_of(folder / name) != config["files"].get(name):
                 raise ArtifactError(f"{folder}: {name} is damaged; train or copy the model again")
         try:
-            return cls(
+            if not isinstance(config["labels"], list):
+                raise TypeError("its labels are no list")
+            artifact = cls(
                 recipe=(recipe := Recipe.from_dict(config["recipe"])),
                 labels=tuple(config["labels"]),
                 tokenizer=Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8")),
                 network=_load_network(recipe, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
             )
-        except (
-            KeyError,
-            TypeError,
-            AttributeError,
-            ConfigError,
-            RuntimeError,
-            SafetensorError,
-        ) as error:
+            artifact.check()
+        except _MISFITS as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
+        return artifact
+
+    def check(self) -> None:
+        """Refuse parts that do not belong together."""
+        model = self.recipe.model
+        strings = {label for label in self.labels if isinstance(label, str)}
+        if not len(strings) == len(self.labels) == model.num_labels:
+            raise ArtifactError(f"{model.num_labels} different labels were expected")
+        if len(self.tokenizer) != model.vocab_size:
+            raise ArtifactError(f"{len(self.tokenizer)} words, but {model.vocab_size} vectors")
 
     def card(self) -> str:
         """Describe the model in Markdown."""
@@ -143,6 +154,8 @@ def versions() -> dict[str, str]:
     return {
         "fathomer": fathomer.__version__,
         "torch": torch.__version__,
+        "tokenizers": tokenizers.__version__,
+        "numpy": numpy.__version__,
         "python": platform.python_version(),
     }
 

@@ -53,12 +53,16 @@ class ModelConfig(Section):
 
     vocab_size: int = setting(0, "number of known words; 0 until the data is read", low=0)
     num_labels: int = setting(0, "number of labels; 0 until the data is read", low=0)
-    word_size: int = setting(300, "width of a word vector", low=1)
+    word_size: int = setting(300, "width of a word vector", low=1, high=10_000)
     char_size: int = setting(50, "width of the character CNN's output", low=1)
     char_input_size: int = setting(30, "width of a character's vector inside that CNN", low=1)
     depth_size: int = setting(50, "width of the inner vector and depth embedding (d_inner)", low=1)
-    hidden_size: int = setting(400, "width of the word and sentence states (d_model)", low=2)
-    max_depth: int = setting(9, "largest number of steps that a word can take (L)", low=1)
+    hidden_size: int = setting(
+        400, "width of the word and sentence states (d_model)", low=2, high=10_000
+    )
+    max_depth: int = setting(
+        9, "largest number of steps that a word can take (L)", low=1, high=1000
+    )
     depth: DepthSelection = setting("gumbel", "how the depth of a word is selected")
     sequence: SequenceKind = setting("bilstm", "where word order comes from")
     max_positions: int = setting(2000, "rows of the learned position table", low=1)

@@ -1,6 +1,6 @@
 """The classifier as scikit-learn knows classifiers: ``fit``, ``predict``, ``predict_proba``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import DataError
 from fathomer.fit import fit
-from fathomer.predictor import Prediction, Predictor
+from fathomer.predictor import Prediction, Predictor, checked_texts
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,33 +45,36 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.vectors = vectors
         self.settings = settings
 
-    def fit(self, X: Sequence[str], y: Sequence[Any]) -> Self:
+    def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
         """Learn from texts and their labels."""
-        texts, classes = _texts(X), np.asarray(y)
+        texts, classes = checked_texts(X), np.asarray(list(y))
         if len(texts) != len(classes):
             raise DataError(f"{len(texts)} texts, but {len(classes)} labels")
         self.classes_ = np.unique(classes)
         pairs = zip(texts, classes.tolist(), strict=True)
         examples = Examples([Example(text, str(label)) for text, label in pairs])
         vectors = Path(self.vectors) if self.vectors else None
-        self.predictor_ = Predictor(fit(examples, self._recipe(), vectors=vectors).artifact)
+        fitted = fit(examples, self._recipe(), vectors=vectors)
+        if fitted.interrupted:  # a search over many fits must end too
+            raise KeyboardInterrupt
+        self.predictor_ = Predictor(fitted.artifact)
         return self
 
-    def predict(self, X: Sequence[str]) -> NDArray[Any]:
+    def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Give the most probable label of each text."""
         probabilities = self.predict_proba(X)
         best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return best
 
-    def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
+    def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Give the probabilities of the labels, in the order of ``classes_``."""
         names = [str(label) for label in self._fitted().classes_.tolist()]
         rows = [[p.probabilities[name] for name in names] for p in self.explain(X)]
         return np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
 
-    def explain(self, X: Sequence[str]) -> list[Prediction]:
+    def explain(self, X: Iterable[str]) -> list[Prediction]:
         """Give the full answers: labels, probabilities, and how deep each word was read."""
-        return self._fitted().predictor_.predict(_texts(X))
+        return self._fitted().predictor_.predict(checked_texts(X))
 
     def save(self, folder: str | Path) -> None:
         """Write the model to a folder, for :func:`fathomer.load` and the command line."""
@@ -89,14 +92,3 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fitted(self) -> Self:
         check_is_fitted(self, "predictor_")
         return self
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    """Take any sequence of strings, an array or a column of a table too."""
-    if isinstance(texts, str):
-        raise DataError("a list of texts is needed; for a single one write [text]")
-    texts = list(texts)
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(f"text {number} is of type {type(text).__name__}, not a string")
-    return texts

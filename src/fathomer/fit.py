@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.artifact import CONFIG, Artifact, versions
+import torch
+
+from fathomer.artifact import CARD, CONFIG, METRICS, TOKENIZER, WEIGHTS, Artifact, versions
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
-from fathomer.files import remove_leftovers
+from fathomer.files import remove_leftovers, write_atomically
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
@@ -45,6 +47,8 @@ def fit(
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
     settings = _settings(prepared)
     checkpoint = folder / CHECKPOINT if folder else None
@@ -78,12 +82,25 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     """Refuse to write into a folder of somebody else's files."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    remove_leftovers(folder / CHECKPOINT)
+    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, CARD):
+        remove_leftovers(folder / name)
     ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
     if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
+    _check_writable(folder)
+
+
+def _check_writable(folder: Path) -> None:
+    """Find out before training whether its result can be written."""
+    probe = folder / ".probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(probe, "")
+        probe.unlink()
+    except OSError as error:
+        raise ArtifactError(f"{folder}: cannot be written to ({error.strerror})") from None
 
 
 def _settings(prepared: Prepared) -> dict[str, Any]:
@@ -125,5 +142,6 @@ def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> 
         "data": settings["data"],
         "seed": settings["train.seed"],
         "versions": versions(),
+        "threads": torch.get_num_threads(),
         "wall_seconds": round(seconds, 1),
     }

@@ -4,7 +4,7 @@ Command line, estimator and server all go through :class:`Predictor`. It holds n
 changes, so that threads may share it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,20 +71,19 @@ class Predictor:
         """Give the largest depth that the model can select."""
         return self.artifact.recipe.model.max_depth
 
-    def predict(self, texts: Sequence[str], *, max_depth: int | None = None) -> list[Prediction]:
+    def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
         """Answer each text; ``max_depth`` lets no word take more steps than that."""
-        if isinstance(texts, str):
-            raise TypeError("predict takes a list of texts; for a single one write predict([text])")
+        texts = checked_texts(texts)
         text_config, network = self.artifact.recipe.text, self.artifact.network
         words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
         encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
         answers = classify(network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         probabilities /= probabilities.sum(1, keepdims=True)
-        depths = np.split(answers.depths, encoded.starts[1:-1])
+        depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
         return [
             self._prediction(*parts)
-            for parts in zip(texts, words, probabilities, depths, strict=False)
+            for parts in zip(texts, words, probabilities, depths, strict=True)
         ]
 
     def _prediction(
@@ -108,6 +107,17 @@ class Predictor:
             artifact.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth
         )
         return score(answers, data.targets, self.labels)
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """Take any strings, an iterator, an array or a column of a table; refuse all else."""
+    if isinstance(texts, str):
+        raise TypeError("a list of texts is needed; for a single one write [text]")
+    texts = list(texts)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {number} is of type {type(text).__name__}, not a string")
+    return texts
 
 
 def load(folder: str | Path) -> Predictor:

@@ -75,7 +75,6 @@ def test_questions_have_the_coarse_class_as_their_label(tmp_path):
         ("number", "When did it open ?"),
     ]
     assert pairs(source.test) == [("number", "When did it open ?"), ("location", "Where is it ?")]
-    assert source.held_out == 0.1
     assert source.notes == ()
 
 
@@ -113,7 +112,6 @@ def test_an_amazon_domain_may_hold_an_empty_text(tmp_path):
         ("negative", "dull"),
         ("positive", ""),
     ]
-    assert source.held_out == 0.0
 
 
 def test_a_byte_that_is_not_of_the_encoding_does_not_stop_a_corpus(tmp_path):
@@ -253,7 +251,7 @@ def test_a_fold_out_of_range_is_an_error(sentences, options, problem):
 
 def test_a_corpus_with_a_test_part_has_no_folds(tmp_path):
     small.write_files(tmp_path / "trec", small.QUESTIONS)
-    problem = "trec has a test part of its own; leave --fold out"
+    problem = "trec has a test part of its own; leave --fold and --folds out"
     assert message("trec", tmp_path, fold=1) == problem
     assert message("demo", tmp_path, fold=1).startswith("demo has a test part")
 

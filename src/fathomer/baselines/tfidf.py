@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
+from fathomer.errors import DataError
 from fathomer.nn.inference import Classified
 from fathomer.training.metrics import Metrics, score
 
@@ -24,12 +25,15 @@ class TfidfBaseline:
 
         self.pipeline: Any = make_pipeline(
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
-            LogisticRegression(max_iter=1000, random_state=seed),
+            LogisticRegression(max_iter=1000, random_state=seed % 2**32),
         )
 
     def fit(self, examples: Examples) -> "TfidfBaseline":
         """Learn from labelled texts."""
-        self.pipeline.fit([e.text for e in examples], [e.label for e in examples])
+        try:
+            self.pipeline.fit([e.text for e in examples], [e.label for e in examples])
+        except ValueError as error:  # no word of two letters anywhere
+            raise DataError(f"TF-IDF cannot be trained on these texts ({error})") from None
         return self
 
     @property

@@ -52,7 +52,11 @@ def main() -> None:
         code = _complain(error.format_message() + _see_help(error))  # type: ignore[attr-defined]
     except FathomerError as error:
         code = _complain(str(error))
+    except OSError as error:  # a full disk, a folder where a file should be
+        where = f"{error.filename}: " if error.filename else ""
+        code = _complain(f"{where}{error.strerror or error}")
     except (typer.Abort, KeyboardInterrupt):
+        _complain("stopped; nothing was saved")
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
 

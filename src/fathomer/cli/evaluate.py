@@ -43,7 +43,8 @@ def evaluate(
     predictor = load(folder)
     trained = predictor.artifact.metrics
     if trained.get("data_name") == data:  # by default, the very fold that training left out
-        fold, folds = fold or trained.get("fold"), folds or trained.get("folds")
+        fold = trained.get("fold") if fold is None else fold
+        folds = trained.get("folds") if folds is None else folds
     source = open_source(
         data,
         text_column=text_column,
@@ -70,12 +71,15 @@ def evaluate(
 def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
     """Warn of test texts that the model was trained on."""
     if source.fold and trained.get("data_name") == source.name:
-        seen = (trained.get("fold"), trained.get("folds"))
-        if seen != (source.fold.number, source.fold.of):
+        fold, folds = trained.get("fold"), trained.get("folds")
+        if (fold, folds) != (source.fold.number, source.fold.of):
+            trained_on = f"for fold {fold} of {folds}" if fold else "on all of them"
             yield (
-                f"warning: the model was trained for fold {seen[0]} of {seen[1]}, "
+                f"warning: the model was trained {trained_on}, "
                 "so it has seen texts of this test part"
             )
+    elif source.checksum and trained.get("data_checksum") == source.checksum:
+        yield "warning: the model was trained on this very file; the scores say little"
 
 
 def _print_labels(per_label: dict[str, dict[str, Any]]) -> None:

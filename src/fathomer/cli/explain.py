@@ -1,5 +1,6 @@
 """The command ``fathomer explain``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,7 @@ def explain(
     from fathomer.predictor import load
 
     predictor = load(folder)
+    text = os.fsencode(text).decode("utf-8", "replace")  # a terminal may send any bytes
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:
         write_atomically(html, page(prediction, max_depth=predictor.max_depth))

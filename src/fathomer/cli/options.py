@@ -9,7 +9,7 @@ Data = Annotated[
     str, typer.Argument(metavar="DATA", help="Corpus name, or a csv, tsv, jsonl or fastText file.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that training has written.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 TextColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the texts.")]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the labels.")]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of the file.")]

@@ -13,7 +13,7 @@ def messages_console() -> "Console":
     """Open the console for progress and messages."""
     from rich.console import Console
 
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
 def print_line(line: str) -> None:

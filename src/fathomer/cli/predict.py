@@ -1,5 +1,6 @@
 """The command ``fathomer predict``."""
 
+import codecs
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ import typer
 
 from fathomer.cli.options import Encoding, Folder, MaxDepth
 from fathomer.cli.output import print_json
-from fathomer.errors import MissingFileError
+from fathomer.errors import ConfigError, DataError, MissingFileError
+
+TABLES = (".csv", ".tsv", ".jsonl", ".gz", ".zip")
 
 
 def predict(
@@ -39,11 +42,23 @@ def predict(
 
 @contextmanager
 def _open_lines(file: str, encoding: str) -> Iterator[TextIO]:
+    """Open plain text, one text per line; a stream goes on after bytes that cannot be read."""
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ConfigError(f"unknown encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
     if file == "-":
         sys.stdin.reconfigure(encoding=encoding, errors="replace")  # type: ignore[union-attr]
         yield sys.stdin
         return
-    if not Path(file).is_file():
-        raise MissingFileError(f"{file}: no such file")
-    with Path(file).open(encoding=encoding, errors="replace", newline="\n") as stream:
-        yield stream
+    path = Path(file)
+    if not path.is_file():
+        raise MissingFileError(f"{file}: {'a folder' if path.is_dir() else 'no such file'}")
+    if path.suffix.lower() in TABLES:
+        raise DataError(f"{file}: not plain text; give a file with one text per line")
+    codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    try:
+        with path.open(encoding=codec, newline="\n") as stream:
+            yield stream
+    except UnicodeDecodeError:
+        raise DataError(f"{file}: not {encoding.upper()}; --encoding says which it is") from None

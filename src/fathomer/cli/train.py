@@ -1,5 +1,6 @@
 """The command ``fathomer train``."""
 
+import shlex
 import sys
 from dataclasses import replace
 from functools import partial
@@ -60,8 +61,9 @@ def train(
 ) -> None:
     """Train a classifier.
 
-    Example: fathomer train reviews.csv --out model --set train.epochs=5
+    Example: fathomer train reviews.csv --out model --recipe small --set train.epochs=5
     """
+    from fathomer.artifact import CONFIG
     from fathomer.data.corpora import describe, open_source
     from fathomer.data.pretrained import find_vectors
     from fathomer.fit import CHECKPOINT, check_folder, fit
@@ -85,6 +87,8 @@ def train(
     scored_on = _to_score_on(opened(test)) if test else source.test
     _check_scoring(source.train, scored_on, chosen_by, settings, baseline)
     messages = messages_console()
+    if (out / CONFIG).exists() and not resume:
+        messages.print(f"{out}: the model there will be replaced")
     for line in (f"{data}: {source.train.account()}", *source.notes):
         messages.print(line)
     fitted = fit(
@@ -96,7 +100,7 @@ def train(
         resume=resume,
         watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
     )
-    command = " ".join(["fathomer", *sys.argv[1:]])
+    command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
     replace(fitted.artifact, metrics=metrics).save(out)  # whatever comes next, the model is there
     if scored_on:
@@ -105,7 +109,9 @@ def train(
         metrics["baseline"] = _baseline(source.train, scored_on or chosen_by, settings)
     replace(fitted.artifact, metrics=metrics).save(out)
     if fitted.interrupted:
-        messages.print(f"Stopped: {out} holds the best epoch so far; --resume continues.")
+        messages.print(
+            f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
+        )
     else:
         (out / CHECKPOINT).unlink(missing_ok=True)
     if as_json:

@@ -12,6 +12,7 @@ from fathomer.data.examples import Example, Examples, StoredExamples, stratified
 from fathomer.data.places import data_folder, is_partial, read_corpus
 from fathomer.data.readers import read_examples
 from fathomer.errors import ConfigError, DataError, MissingFileError, did_you_mean
+from fathomer.files import sha256_of
 
 CORPORA: Mapping[str, Corpus] = {
     corpus.name: corpus
@@ -51,8 +52,8 @@ class Source:
     train: Examples
     test: Examples | None
     """The corpus's own test part, or the fold's; a user's file has none."""
-    held_out: float = 0.1
-    """Part of the training texts to hold out, as the paper did."""
+    checksum: str | None = None
+    """Of a user's file."""
     fold: Fold | None = None
     notes: tuple[str, ...] = ()
     """What must be said wherever a figure on these texts is."""
@@ -61,6 +62,8 @@ class Source:
 def describe(source: Source) -> dict[str, Any]:
     """Name what a result must say about its data."""
     described: dict[str, Any] = {"data_name": source.name}
+    if source.checksum:
+        described["data_checksum"] = source.checksum
     if source.fold:
         described |= {"fold": source.fold.number, "folds": source.fold.of}
     return described | ({"notes": list(source.notes)} if source.notes else {})
@@ -93,7 +96,7 @@ def open_source(
         source = _read(CORPORA[data], data_folder(data_dir), (only,) if only else _BOTH)
         return _fold(source, fold, CORPORA[data].folds if folds is None else folds)
     if data == "demo":
-        return _fold(Source("demo", *demo_corpus()), fold, 0)
+        return _fold(Source("demo", *demo_corpus()), fold, folds or 0)
     path = Path(data)
     if not path.exists() and not path.suffix:
         known = did_you_mean(data, [*CORPORA, "demo"])
@@ -101,7 +104,7 @@ def open_source(
     examples = read_examples(
         path, text_column=text_column, label_column=label_column, encoding=encoding
     )
-    return _fold(Source(data, examples, None), fold, folds or 0)
+    return _fold(Source(data, examples, None, checksum=sha256_of(path)), fold, folds or 0)
 
 
 def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:
@@ -113,7 +116,7 @@ def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:
                 f"{data_dir / corpus.folder}: the {split} part of {corpus.name} is empty"
             )
     test = None if corpus.folds else parts["test"]
-    source = Source(corpus.name, parts["train"], test, held_out=corpus.held_out)
+    source = Source(corpus.name, parts["train"], test)
     return replace(source, notes=partial_notes(corpus, data_dir / corpus.folder, parts))
 
 
@@ -149,10 +152,10 @@ def partial_notes(corpus: Corpus, folder: Path, parts: Mapping[Split, Examples])
 def _fold(source: Source, fold: int | None, folds: int) -> Source:
     """Split off one fold as the test part, if the source has no test part of its own."""
     if source.test is not None or not folds:
-        if fold is None:
+        if fold is None and not folds:
             return source
         raise ConfigError(
-            f"{source.name} has a test part of its own; leave --fold out"
+            f"{source.name} has a test part of its own; leave --fold and --folds out"
             if source.test is not None
             else f"{source.name} has no folds; say how many with --folds"
         )

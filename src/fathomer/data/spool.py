@@ -5,6 +5,7 @@ is, however the process ends.
 """
 
 import mmap
+import os
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ class Spool:
 
     def __init__(self, *, limit: int | None = None) -> None:
         self._limit = LIMIT if limit is None else limit
+        self._unwritten = False
         self._size = 0
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
@@ -43,18 +45,22 @@ class Spool:
             self._file = tempfile.TemporaryFile(prefix="fathomer-")  # noqa: SIM115
             weakref.finalize(self, self._file.close)
             self._file.write(self._memory)
+            self._unwritten = True
             self._memory = bytearray()
         if self._file is None:
             self._memory += content
         else:
             self._file.write(content)
+            self._unwritten = True
 
     def read(self, start: int, end: int) -> bytes:
         """Give the bytes from ``start`` up to ``end``."""
         if self._file is None:
             return bytes(self._memory[start:end])
-        self._file.seek(start)
-        return self._file.read(end - start)
+        if self._unwritten:
+            self._file.flush()
+            self._unwritten = False
+        return os.pread(self._file.fileno(), end - start, start)  # threads may share the spool
 
     def array(self, dtype: DTypeLike) -> NDArray[Any]:
         """Give all bytes as numbers; those on disk are mapped into memory, not read."""

@@ -96,7 +96,10 @@ class Tokenizer:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read back what :meth:`to_json` wrote."""
-        return cls(tokenizers.Tokenizer.from_str(text))
+        try:
+            return cls(tokenizers.Tokenizer.from_str(text))
+        except Exception as error:  # the library raises nothing more exact
+            raise ValueError(f"not a tokenizer: {error}") from None
 
     def to_json(self) -> str:
         """Write rules and vocabulary as the `tokenizers` library does."""

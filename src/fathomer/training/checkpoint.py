@@ -58,9 +58,9 @@ class TrainingState:
 
     def keep_best(self, epoch: int) -> None:
         """Remember the present weights as the best so far."""
-        self.best_epoch = epoch
         weights = trained_weights(self.network)
         self.best_weights = {name: weight.detach().clone() for name, weight in weights.items()}
+        self.best_epoch = epoch  # last: being interrupted before leaves the best epoch before
 
     def restore_best(self) -> None:
         """Put the best weights back into the network, ready to predict."""

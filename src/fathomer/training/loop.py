@@ -69,14 +69,14 @@ def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, No
         else:
             return _record(state, prepared, steps)
         state.load_tensors(last_good)
-        state.rollbacks += 1
         rate = _rate(state, prepared.recipe.train, 0.0)
-        if state.rollbacks > MAX_ROLLBACKS:
+        if state.rollbacks == MAX_ROLLBACKS:
             raise TrainingError(
                 f"the loss is not finite, even at a learning rate of {rate:.2g}; "
                 "lower train.learning_rate"
             )
-        yield RolledBack(step.epoch, step.step, rate)
+        state.rollbacks += 1
+        yield RolledBack(step.epoch, step.step, rate / 2)
 
 
 def _steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
