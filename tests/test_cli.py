@@ -201,7 +201,7 @@ def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, mess
     assert err.splitlines()[-1].startswith(f"fathomer: {message}")
     assert "Traceback" not in err
     assert (code, out) == (2, "")
-    assert not (tmp_path / "new" / "config.json").exists()
+    assert not (tmp_path / "new").exists()
 
 
 def test_scoring_the_training_file_itself_is_warned_of(run, data, recipe):

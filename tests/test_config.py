@@ -102,7 +102,8 @@ def test_the_last_of_two_assignments_counts_and_others_stay():
 
 
 def test_the_order_of_assignments_that_belong_together_does_not_matter():
-    Recipe().with_settings(["model.hidden_size=7", "model.sequence=none"])
+    recipe = Recipe().with_settings(["model.hidden_size=7", "model.sequence=none"])
+    assert recipe.model.hidden_size == 7
 
 
 def test_an_infinite_learning_rate_is_refused():

@@ -47,8 +47,6 @@ def fit(
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
     prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
     settings = _settings(prepared)
     checkpoint = folder / CHECKPOINT if folder else None
@@ -56,6 +54,8 @@ def fit(
         state = TrainingState.resume(prepared.network, checkpoint, settings)
     else:
         state = TrainingState.start(prepared.network)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     interrupted = False
     try:
         for _ in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
@@ -94,11 +94,14 @@ def check_folder(folder: Path, *, resume: bool) -> None:
 
 def _check_writable(folder: Path) -> None:
     """Find out before training whether its result can be written."""
+    new = not folder.exists()
     probe = folder / ".probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(probe, "")
         probe.unlink()
+        if new:  # a mistake that is found later leaves no empty folder behind
+            folder.rmdir()
     except OSError as error:
         raise ArtifactError(f"{folder}: cannot be written to ({error.strerror})") from None
 

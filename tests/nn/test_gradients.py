@@ -164,3 +164,4 @@ def test_a_batch_that_was_predicted_can_be_trained_on():
     with torch.inference_mode():
         network(batch)
     network.train()(batch).logits.sum().backward()
+    assert untouched(network) == []

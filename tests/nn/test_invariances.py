@@ -14,7 +14,7 @@ from .networks import RAGGED, copied_into, in_float64, packed, random_depths, ra
 SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
 
 
-def close(found: Tensor, wanted: Tensor) -> None:
+def assert_same_numbers(found: Tensor, wanted: Tensor) -> None:
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
 
 
@@ -43,7 +43,7 @@ def test_the_order_of_texts_in_the_batch_does_not_matter(sequence, forced):
     mixed = read_texts(network, [RAGGED[k] for k in order], [depths[k] for k in order if forced])
     for text, k in zip(mixed, order, strict=True):
         for found, wanted in zip(text, straight[k], strict=True):
-            close(found, wanted)
+            assert_same_numbers(found, wanted)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -55,7 +55,7 @@ def test_a_text_alone_is_read_as_in_company(sequence, forced):
     for k, text in enumerate(RAGGED):
         [alone] = read_texts(network, [text], depths[k : k + 1])
         for found, wanted in zip(alone, company[k], strict=True):
-            close(found, wanted)
+            assert_same_numbers(found, wanted)
 
 
 def test_forced_full_depth_is_the_full_depth_network():
@@ -142,7 +142,7 @@ def test_a_stopped_word_keeps_the_state_of_its_last_step():
     for step in range(1, 5):
         then, _ = run(slstm, batch, depths.clamp(max=step), inner, tokens)
         stopped = depths <= step
-        close(last[stopped], then[stopped])
+        assert_same_numbers(last[stopped], then[stopped])
         assert not torch.isclose(last[~stopped], then[~stopped]).all(1).any()
 
 
@@ -154,7 +154,7 @@ def test_a_sentence_node_stops_with_the_deepest_word_of_its_text():
     _, last = run(slstm, batch, depths, inner, tokens)
     _, then = run(slstm, batch, depths.clamp(max=2), inner, tokens)
     _, early = run(slstm, batch, depths.clamp(max=1), inner, tokens)
-    close(last[0], then[0])
+    assert_same_numbers(last[0], then[0])
     assert not torch.isclose(last[0], early[0]).all()
     assert not torch.isclose(last[1], then[1]).all()
     assert not last[2].any()
@@ -167,4 +167,4 @@ def test_deeper_company_does_not_move_a_sentence_node(deepest):
     alone = read_texts(network, texts[:1], [torch.tensor([1, 2, 1])])[0]
     company = read_texts(network, texts, [torch.tensor([1, 2, 1]), torch.tensor([deepest, 1])])[0]
     for found, wanted in zip(company, alone, strict=True):
-        close(found, wanted)
+        assert_same_numbers(found, wanted)

@@ -102,23 +102,23 @@ def train(
     )
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
-    replace(fitted.artifact, metrics=metrics).save(out)  # whatever comes next, the model is there
+    artifact = replace(fitted.artifact, metrics=metrics)
+    artifact.save(out)  # whatever comes next, the model is there
     if scored_on:
-        metrics["test"] = Predictor(fitted.artifact).evaluate(scored_on).to_dict()
+        metrics["test"] = Predictor(artifact).evaluate(scored_on).to_dict()
     if baseline:
         metrics["baseline"] = _baseline(source.train, scored_on or chosen_by, settings)
-    replace(fitted.artifact, metrics=metrics).save(out)
+    artifact.save(out)
+    if not fitted.interrupted:
+        (out / CHECKPOINT).unlink(missing_ok=True)
+    if as_json:
+        print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
+    else:
+        _print_training(metrics, out)
     if fitted.interrupted:
         messages.print(
             f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
         )
-    else:
-        (out / CHECKPOINT).unlink(missing_ok=True)
-    if as_json:
-        print_json({"out": str(out), "labels": list(fitted.artifact.labels), **metrics})
-    else:
-        _print_training(metrics, out)
-    if fitted.interrupted:
         raise typer.Exit(130)
 
 
