@@ -61,6 +61,8 @@ def test_own_files_may_be_held_out_and_tested_on(run, data, recipe, tmp_path):
     found = json.loads(out)
     assert code == 0
     assert found["held_out"]["examples"] == found["test"]["examples"] == 20
+    stored = json.loads((tmp_path / "m" / "metrics.json").read_text(encoding="utf-8"))
+    assert stored["test"] == found["test"]
 
 
 def test_evaluate_prints_the_agreed_keys(run, model, data):

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,6 +24,7 @@ from fathomer.cli.output import messages_console, print_json, print_line, print_
 from fathomer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
     from fathomer.config import Recipe
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
@@ -67,7 +68,6 @@ def train(
     from fathomer.data.corpora import describe, open_source
     from fathomer.data.pretrained import find_vectors
     from fathomer.fit import CHECKPOINT, check_folder, fit
-    from fathomer.predictor import Predictor
     from fathomer.progress import watch
 
     if model != "fathomer":
@@ -83,18 +83,21 @@ def train(
         data_dir=data_dir,
     )
     source = opened(data, fold=fold, folds=folds)
-    chosen_by = opened(held_out).train if held_out else None
-    scored_on = _to_score_on(opened(test)) if test else source.test
-    _check_scoring(source.train, scored_on, chosen_by, settings, baseline)
+    parts = Parts(
+        train=source.train,
+        held_out=opened(held_out).train if held_out else None,
+        test=_to_score_on(opened(test)) if test else source.test,
+    )
+    _check_scoring(parts, settings, baseline)
     messages = messages_console()
     if (out / CONFIG).exists() and not resume:
         messages.print(f"{out}: the model there will be replaced")
     for line in (f"{data}: {source.train.account()}", *source.notes):
         messages.print(line)
     fitted = fit(
-        source.train,
+        parts.train,
         settings,
-        held_out=chosen_by,
+        held_out=parts.held_out,
         vectors=vectors_file,
         folder=out,
         resume=resume,
@@ -104,10 +107,7 @@ def train(
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
     artifact.save(out)  # whatever comes next, the model is there
-    if scored_on:
-        metrics["test"] = Predictor(artifact).evaluate(scored_on).to_dict()
-    if baseline:
-        metrics["baseline"] = _baseline(source.train, scored_on or chosen_by, settings)
+    metrics |= _scores(artifact, parts, baseline)
     artifact.save(out)
     if not fitted.interrupted:
         (out / CHECKPOINT).unlink(missing_ok=True)
@@ -122,20 +122,34 @@ def train(
         raise typer.Exit(130)
 
 
-def _check_scoring(
-    train: "Examples",
-    scored_on: "Examples | None",
-    chosen_by: "Examples | None",
-    recipe: "Recipe",
-    baseline: bool,
-) -> None:
+class Parts(NamedTuple):
+    """Hold the texts to learn from, to choose the best epoch by, and to score the result on."""
+
+    train: "Examples"
+    held_out: "Examples | None"
+    test: "Examples | None"
+
+
+def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
     """Find out before training what could not be scored after it."""
     from fathomer.training.prepare import check_labels
 
-    if scored_on:
-        check_labels(scored_on, train.label_counts)
-    if baseline and not (scored_on or chosen_by or recipe.train.held_out):
+    if parts.test:
+        check_labels(parts.test, parts.train.label_counts)
+    if baseline and not (parts.test or parts.held_out or recipe.train.held_out):
         raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
+
+
+def _scores(artifact: "Artifact", parts: Parts, baseline: bool) -> dict[str, Any]:
+    """Score the model on the test texts, and on request a baseline beside it."""
+    from fathomer.predictor import Predictor
+
+    scores: dict[str, Any] = {}
+    if parts.test:
+        scores["test"] = Predictor(artifact).evaluate(parts.test).to_dict()
+    if baseline:
+        scores["baseline"] = _baseline(parts, artifact.recipe)
+    return scores
 
 
 def _to_score_on(source: "Source") -> "Examples":
@@ -155,11 +169,12 @@ def _recipe(data: str, name: str | None, assignments: list[str], seed: int | Non
     return recipe if seed is None else recipe.updated({"train": {"seed": seed}})
 
 
-def _baseline(train: "Examples", other: "Examples | None", recipe: "Recipe") -> dict[str, Any]:
+def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
     """Score TF-IDF on the test texts, else on the very texts that training held out."""
     from fathomer.baselines.tfidf import TfidfBaseline
     from fathomer.data.examples import split_stratified
 
+    train, other = parts.train, parts.test or parts.held_out
     if other is None:
         train, other = split_stratified(
             train, fraction=recipe.train.held_out, seed=recipe.train.seed
