@@ -20,11 +20,13 @@ import torch
 from safetensors import SafetensorError
 
 import fathomer
+from fathomer.baselines import build_model
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_atomically
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
+from fathomer.text.vocabulary import spell
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -41,7 +43,7 @@ class Artifact:
     recipe: Recipe
     labels: tuple[str, ...]
     tokenizer: Tokenizer
-    network: DepthAdaptiveNetwork
+    network: Network
     metrics: dict[str, Any]
 
     def save(self, folder: Path) -> None:
@@ -77,8 +79,10 @@ class Artifact:
             artifact = cls(
                 recipe=(recipe := Recipe.from_dict(config["recipe"])),
                 labels=tuple(config["labels"]),
-                tokenizer=Tokenizer.from_json((folder / TOKENIZER).read_text(encoding="utf-8")),
-                network=_load_network(recipe, folder / WEIGHTS),
+                tokenizer=(
+                    tokenizer := Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
+                ),
+                network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
             )
             artifact.check()
@@ -160,11 +164,11 @@ def versions() -> dict[str, str]:
     }
 
 
-def _load_network(recipe: Recipe, path: Path) -> DepthAdaptiveNetwork:
-    tensors = safetensors.torch.load_file(path)
+def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
+    spellings = spell(tokenizer.vocabulary, max_chars=recipe.text.max_chars)
     with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, then written over
-        network = DepthAdaptiveNetwork(recipe.model, spellings=tensors["embedding.spellings"])
-    network.load_state_dict(tensors)
+        network = build_model(recipe.model, spellings=torch.from_numpy(spellings.copy()))
+    network.load_tensors(safetensors.torch.load_file(path))
     return network.eval()
 
 

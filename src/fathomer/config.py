@@ -15,6 +15,7 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
+ModelName = Literal["fathomer", "bilstm", "tfidf"]
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
@@ -51,6 +52,7 @@ class Section:
 class ModelConfig(Section):
     """Describe the network; `L`, `d_model` and `d_inner` are the paper's symbols."""
 
+    name: ModelName = setting("fathomer", "which model; `fathomer models` lists them")
     vocab_size: int = setting(0, "number of known words; 0 until the data is read", low=0)
     num_labels: int = setting(0, "number of labels; 0 until the data is read", low=0)
     word_size: int = setting(300, "width of a word vector", low=1, high=10_000)

@@ -129,8 +129,9 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
             arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
             for array in arrays:
                 yield from (piece.tobytes() for piece in pieces(array))
-    if prepared.recipe.model.fixed_words:
-        yield prepared.network.embedding.word.weight.numpy(force=True).tobytes()
+    vectors = prepared.network.word_vectors
+    if prepared.recipe.model.fixed_words and vectors is not None:
+        yield vectors.weight.numpy(force=True).tobytes()
 
 
 def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -1,56 +1,126 @@
-"""The plain baseline: TF-IDF of words and word pairs with logistic regression (scikit-learn).
+"""What a user would reach for first: TF-IDF of words and word pairs with logistic regression.
 
-It sees which words a text has, and which stand side by side, but not what they make together.
+scikit-learn does the learning; what it has learned is kept as tensors, so that the model is saved,
+loaded and asked like all others. It sees which words a text has, and which stand side by side, but
+not what they make together. The words are the tokenizer's; unknown ones are passed over.
+
+    K known words and pairs, B texts, V vocabulary; a pair (a, b) has the key (b + 1) V + a
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
+from torch import Tensor
 
-from fathomer.data.examples import Examples
+from fathomer.baselines.comparison import refuse_depths
+from fathomer.config import ModelConfig
+from fathomer.data.batches import EncodedTexts
 from fathomer.errors import DataError
-from fathomer.nn.inference import Classified
-from fathomer.training.metrics import Metrics, score
+from fathomer.nn.graph import WordBatch
+from fathomer.nn.interface import DirectNetwork, Output
+
+UNSEEN = -20.0
+"""Bias of a label that no training text has."""
 
 
-class TfidfBaseline:
-    """Classify texts by their words and word pairs."""
+class Tfidf(DirectNetwork):
+    """Weigh the words and word pairs of a text."""
 
-    def __init__(self, *, seed: int = 0) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
+    keys: Tensor
+    idf: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        spellings: UInt8[Tensor, "V C"] | None = None,  # noqa: ARG002 (others need it)
+    ) -> None:
+        super().__init__(config)
+        self.register_buffer("keys", torch.zeros(0, dtype=torch.long))
+        self.register_buffer("idf", torch.zeros(0))
+        self.register_buffer("weight", torch.zeros(0, config.num_labels))
+        self.register_buffer("bias", torch.zeros(config.num_labels))
+
+    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
+        """Learn from all texts at once."""
+        from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
 
-        self.pipeline: Any = make_pipeline(
-            TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
-            LogisticRegression(max_iter=1000, random_state=seed % 2**32),
+        text_of, keys = self.pairs(
+            torch.from_numpy(np.repeat(np.arange(len(texts)), texts.lengths)),
+            torch.from_numpy(texts.ids.astype(np.int64)),
+        )
+        if not len(keys):
+            raise DataError("TF-IDF cannot be trained on these texts: no word occurs often enough")
+        known, columns = torch.unique(keys, return_inverse=True)
+        ones = np.ones(len(keys), dtype=np.float32)
+        counts = csr_matrix((ones, (text_of, columns)), shape=(len(texts), len(known)))
+        transformer: Any = TfidfTransformer(sublinear_tf=True)
+        regression: Any = LogisticRegression(max_iter=1000, random_state=seed % 2**32)
+        regression.fit(transformer.fit_transform(counts), targets)
+        weight, bias = _softmax_weights(regression, self.config.num_labels)
+        self.load_tensors(
+            {"keys": known, "idf": torch.tensor(transformer.idf_), "weight": weight, "bias": bias}
         )
 
-    def fit(self, examples: Examples) -> "TfidfBaseline":
-        """Learn from labelled texts."""
-        try:
-            self.pipeline.fit([e.text for e in examples], [e.label for e in examples])
-        except ValueError as error:  # no word of two letters anywhere
-            raise DataError(f"TF-IDF cannot be trained on these texts ({error})") from None
-        return self
-
-    @property
-    def labels(self) -> list[str]:
-        """Name the labels, in the order of the probabilities."""
-        return [str(label) for label in self.pipeline.classes_]
-
-    def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give one row per text, one column per label."""
-        found: NDArray[np.float32] = self.pipeline.predict_log_proba(texts).astype(np.float32)
-        return found
-
-    def evaluate(self, examples: Examples) -> Metrics:
-        """Score the baseline on labelled texts; it reads no word at any depth."""
-        number = {label: index for index, label in enumerate(self.labels)}
-        targets = np.asarray([number[e.label] for e in examples], dtype=np.int64)
-        answers = Classified(
-            self.log_probabilities([e.text for e in examples]), np.zeros(0, dtype=np.int16)
+    def pairs(
+        self, text_of: Int[Tensor, " N"], words: Int[Tensor, " N"]
+    ) -> tuple[Int[Tensor, " found"], Int[Tensor, " found"]]:
+        """Give text and key of every known word and every pair of known neighbours."""
+        known = words >= 0
+        both = known[:-1] & known[1:] & (text_of[:-1] == text_of[1:])
+        keys = (words[1:] + 1) * self.config.vocab_size + words[:-1]
+        return torch.cat([text_of[known], text_of[:-1][both]]), torch.cat(
+            [words[known], keys[both]]
         )
-        return score(answers, targets, self.labels)
+
+    def forward(
+        self,
+        batch: WordBatch,
+        depths: Int[Tensor, " N"] | None = None,
+        max_depth: int | None = None,
+    ) -> Output:
+        """Classify a batch; there is no depth to force or to cap."""
+        refuse_depths(self.config, depths, max_depth)
+        logits = self.bias.repeat(batch.num_texts, 1)
+        if len(self.keys):
+            logits = logits + self.weigh(*self.pairs(batch.text_of, batch.words), batch.num_texts)
+        return Output(logits, depths=torch.zeros_like(batch.words))
+
+    def weigh(
+        self, text_of: Int[Tensor, " found"], keys: Int[Tensor, " found"], num_texts: int
+    ) -> Float[Tensor, "B labels"]:
+        """Add up the weights of the words and pairs of each text, TF-IDF scaled to length one."""
+        columns = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
+        known = self.keys[columns] == keys
+        both = text_of[known] * len(self.keys) + columns[known]
+        distinct, counts = torch.unique(both, return_counts=True)
+        text_of, columns = distinct // len(self.keys), distinct % len(self.keys)
+        values = (1 + counts.to(self.idf.dtype).log()) * self.idf[columns]
+        squares = values.new_zeros(num_texts).index_add(0, text_of, values * values)
+        values = values / squares.sqrt()[text_of]
+        sums: Tensor = values.new_zeros(num_texts, self.config.num_labels)
+        return sums.index_add(0, text_of, values[:, None] * self.weight[columns])
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what was learned: how many words and pairs there are is known only now."""
+        for name, buffer in self.named_buffers():
+            setattr(self, name, tensors[name].to(buffer.dtype).contiguous())
+
+
+def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
+    """Give one column of weights per label; of two labels, scikit-learn has only the second's."""
+    weight, bias = regression.coef_, regression.intercept_
+    if len(regression.classes_) == 2:
+        weight, bias = np.concatenate([0 * weight, weight]), np.concatenate([0 * bias, bias])
+    columns, biases = np.zeros((weight.shape[1], num_labels)), np.full(num_labels, UNSEEN)
+    columns[:, regression.classes_] = weight.T
+    biases[regression.classes_] = bias
+    return torch.from_numpy(columns), torch.from_numpy(biases)

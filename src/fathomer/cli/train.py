@@ -21,7 +21,7 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
-from fathomer.errors import ConfigError, did_you_mean
+from fathomer.errors import ConfigError
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="Which model.")] = "fathomer",
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")
+    ] = None,
     recipe: Annotated[
         str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
     ] = None,
@@ -70,9 +72,7 @@ def train(
     from fathomer.fit import CHECKPOINT, check_folder, fit
     from fathomer.progress import watch
 
-    if model != "fathomer":
-        raise ConfigError(f"unknown model {model!r}; {did_you_mean(model, ['fathomer'])}")
-    settings = _recipe(data, recipe, set_ or [], seed)
+    settings = _recipe(data, recipe, set_ or [], seed, model)
     check_folder(out, resume=resume)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     opened = partial(
@@ -157,7 +157,9 @@ def _to_score_on(source: "Source") -> "Examples":
     return source.test if source.test is not None else source.train
 
 
-def _recipe(data: str, name: str | None, assignments: list[str], seed: int | None) -> "Recipe":
+def _recipe(
+    data: str, name: str | None, assignments: list[str], seed: int | None, model: str | None
+) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
     from fathomer.config import Recipe
     from fathomer.recipes import find_recipe, shipped_recipes
@@ -166,21 +168,22 @@ def _recipe(data: str, name: str | None, assignments: list[str], seed: int | Non
     if name or data in shipped_recipes():
         recipe = find_recipe(name or data)
     recipe = recipe.with_settings(assignments)
+    if model is not None:
+        recipe = recipe.updated({"model": {"name": model}})
     return recipe if seed is None else recipe.updated({"train": {"seed": seed}})
 
 
 def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
     """Score TF-IDF on the test texts, else on the very texts that training held out."""
-    from fathomer.baselines.tfidf import TfidfBaseline
-    from fathomer.data.examples import split_stratified
+    from fathomer.fit import fit
+    from fathomer.predictor import Predictor
 
-    train, other = parts.train, parts.test or parts.held_out
-    if other is None:
-        train, other = split_stratified(
-            train, fraction=recipe.train.held_out, seed=recipe.train.seed
-        )
-    scores = TfidfBaseline(seed=recipe.train.seed).fit(train).evaluate(other)
-    return {"name": "TF-IDF with logistic regression", **scores.to_dict()}
+    recipe = recipe.updated({"model": {"name": "tfidf"}})
+    artifact = fit(parts.train, recipe, held_out=parts.held_out).artifact
+    scores = artifact.metrics["held_out"]
+    if parts.test:
+        scores = Predictor(artifact).evaluate(parts.test).to_dict()
+    return {"name": "TF-IDF with logistic regression", **scores}
 
 
 def _print_training(metrics: dict[str, Any], out: Path) -> None:

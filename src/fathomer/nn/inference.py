@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fathomer.data.batches import EncodedTexts, plan_batches
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.nn.interface import Network
 
 
 class Classified(NamedTuple):
@@ -27,7 +27,7 @@ class Classified(NamedTuple):
 
 
 def classify(
-    network: DepthAdaptiveNetwork,
+    network: Network,
     texts: EncodedTexts,
     *,
     batch_words: int,
@@ -35,12 +35,11 @@ def classify(
 ) -> Classified:
     """Run a network, which must be in evaluation mode, over texts in batches of like length."""
     assert not network.training, "call network.eval() first"
-    device = network.output.weight.device
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
     depths = np.zeros(len(texts.ids), dtype=np.int16)
     for indices in plan_batches(texts.lengths, budget=batch_words):
         with torch.inference_mode():
-            batch = WordBatch.from_packed(texts.pack(indices)).to(device)
+            batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
             output = network(batch, max_depth=max_depth)
             log_probabilities[indices] = output.logits.float().log_softmax(1).cpu().numpy()
             found = output.depths.cpu().numpy()

@@ -3,45 +3,28 @@
 N words of the batch, B texts, H hidden_size, L max_depth
 """
 
-from typing import NamedTuple
-
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Int, UInt8
 from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
-from fathomer.errors import ConfigError, DepthError
+from fathomer.errors import DepthError
 from fathomer.nn.depth import DepthClassifier, select_depths
 from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.graph import WordBatch, sort_by_depth
+from fathomer.nn.interface import Network, Output
 from fathomer.nn.pooling import pool_texts
 from fathomer.nn.sequence import BiLSTM, sequence_module
 from fathomer.nn.slstm import SLSTM
 
 
-class Output(NamedTuple):
-    """Hold what the network found out about a batch."""
-
-    logits: Float[Tensor, "B labels"]
-    depths: Int[Tensor, " N"]
-    """Steps that each word took."""
-    depth_logits: Float[Tensor, "N L"]
-    words: Float[Tensor, "N H"]
-    """Last states of the words."""
-    sentences: Float[Tensor, "B H"]
-    """Last states of the sentence nodes."""
-
-
-class DepthAdaptiveNetwork(nn.Module):
+class DepthAdaptiveNetwork(Network):
     """Classify texts, reading each word as deep as it needs."""
 
     def __init__(
         self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
     ) -> None:
-        super().__init__()
-        if config.vocab_size < 1 or config.num_labels < 1:
-            raise ConfigError("a network needs vocab_size and num_labels of at least 1")
-        self.config = config
+        super().__init__(config)
         self.embedding = TokenEmbedding(config, spellings)
         self.sequence = sequence_module(config, self.embedding.size)
         self.depth = DepthClassifier(config, self.sequence.size)
@@ -88,6 +71,11 @@ class DepthAdaptiveNetwork(nn.Module):
         logits = self.output(self.hidden_dropout(pool_texts(words, sentences, batch)))  # Eq. (15)
         return Output(logits, depths, depth_logits, words, sentences)
 
+    @property
+    def word_vectors(self) -> nn.Embedding:
+        """Give the table that pretrained vectors are put into."""
+        return self.embedding.word
+
     def checked_depths(self, depths: Tensor, batch: WordBatch) -> Int[Tensor, " N"]:
         """Refuse forced depths that do not fit the batch or lie outside 1..max_depth."""
         if depths.is_floating_point() or depths.dtype == torch.bool:
@@ -110,12 +98,15 @@ class DepthAdaptiveNetwork(nn.Module):
 def initialise(network: nn.Module) -> None:
     """Set every weight of a network: the one place where that is decided."""
     # Gates share a matrix, but each is a layer of its own.
-    gated = [module for module in network.modules() if isinstance(module, SLSTM | BiLSTM)]
+    kinds = (SLSTM, BiLSTM, nn.LSTM, nn.GRU)
+    gated = [module for module in network.modules() if isinstance(module, kinds)]
     gate_rows = {weight: gate.hidden_size for gate in gated for weight in gate.parameters()}
     for module in network.modules():
         for name, weight in module.named_parameters(recurse=False):
-            if name == "bias":
+            if "bias" in name:
                 nn.init.zeros_(weight)
+            elif weight.dim() == 1:
+                nn.init.ones_(weight)  # the scale of a normalisation
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(weight, std=0.4)  # about the spread of GloVe's vectors
             elif weight in gate_rows:

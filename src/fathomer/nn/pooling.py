@@ -14,10 +14,14 @@ def pool_texts(
     words: Float[Tensor, "N H"], sentences: Float[Tensor, "B H"], batch: WordBatch
 ) -> Float[Tensor, "B 3*H"]:
     """Give ``ReLU([max ; mean ; g])``; an empty text has zeros."""
+    return torch.relu(torch.cat([pool_words(words, batch), sentences], 1))
+
+
+def pool_words(words: Float[Tensor, "N H"], batch: WordBatch) -> Float[Tensor, "B 2*H"]:
+    """Give ``[max ; mean]`` of each text, where no maximum is below zero: a ReLU follows."""
     # Starting the maximum at zero gives empty texts a value, and changes nothing under the ReLU.
     highest = torch.segment_reduce(
         words, "max", lengths=batch.lengths.to(words.device), initial=0.0, unsafe=True
     )
-    sums = torch.zeros_like(sentences).index_add(0, batch.text_of, words)
-    mean = sums / batch.word_counts[:, None]
-    return torch.relu(torch.cat([highest, mean, sentences], 1))
+    sums = words.new_zeros(batch.num_texts, words.shape[1]).index_add(0, batch.text_of, words)
+    return torch.cat([highest, sums / batch.word_counts[:, None]], 1)

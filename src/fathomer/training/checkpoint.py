@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError
 from fathomer.files import write_atomically
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.nn.interface import Network
 from fathomer.training.events import EpochDone
 
 
@@ -25,7 +25,7 @@ from fathomer.training.events import EpochDone
 class TrainingState:
     """Hold all that changes in training."""
 
-    network: DepthAdaptiveNetwork
+    network: Network
     optimiser: torch.optim.Adam
     rollbacks: int = 0
     best_epoch: int = 0
@@ -33,10 +33,10 @@ class TrainingState:
     history: list[EpochDone] = field(default_factory=list)
 
     @classmethod
-    def start(cls, network: DepthAdaptiveNetwork) -> "TrainingState":
+    def start(cls, network: Network) -> "TrainingState":
         """Begin with a fresh network."""
         weights = list(trained_weights(network).values())
-        return cls(network, torch.optim.Adam(weights, fused=True))
+        return cls(network, torch.optim.Adam([{"params": weights}], fused=True))
 
     def tensors(self) -> dict[str, Tensor]:
         """Name the weights and what the optimiser knows of them."""
@@ -83,9 +83,7 @@ class TrainingState:
         write_atomically(path, content)
 
     @classmethod
-    def resume(
-        cls, network: DepthAdaptiveNetwork, path: Path, settings: Mapping[str, Any]
-    ) -> "TrainingState":
+    def resume(cls, network: Network, path: Path, settings: Mapping[str, Any]) -> "TrainingState":
         """Continue from a checkpoint of the same data and settings."""
         tensors, values = load_checkpoint(path)
         _check_same(path, values["settings"], settings)
@@ -97,7 +95,7 @@ class TrainingState:
         return state
 
 
-def trained_weights(network: DepthAdaptiveNetwork) -> dict[str, torch.nn.Parameter]:
+def trained_weights(network: Network) -> dict[str, torch.nn.Parameter]:
     """Name the parameters that training changes."""
     return {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
 

@@ -18,7 +18,7 @@ from fathomer.data.batches import plan_batches
 from fathomer.errors import TrainingError
 from fathomer.nn.graph import WordBatch
 from fathomer.nn.inference import classify
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.nn.interface import DirectNetwork, Network
 from fathomer.training.checkpoint import TrainingState, trained_weights
 from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
 from fathomer.training.metrics import Metrics, score
@@ -41,6 +41,9 @@ def train(
     that a resumed training must share.
     """
     config = prepared.recipe.train
+    if isinstance(prepared.network, DirectNetwork):
+        yield learn_at_once(state, prepared, prepared.network)
+        return
     while len(state.history) < config.epochs and not _out_of_patience(state, config.patience):
         record = yield from train_epoch(state, prepared)
         state.history.append(record)
@@ -50,6 +53,27 @@ def train(
             state.save(checkpoint, settings or {})
         yield record
     state.restore_best()
+
+
+def learn_at_once(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
+    """Let a model that takes no steps learn from all texts; there is nothing to resume."""
+    data = prepared.train
+    network.learn(data.texts, data.targets, seed=prepared.recipe.train.seed)
+    found = evaluate(network, data, prepared)
+    held_out = prepared.held_out and evaluate(network, prepared.held_out, prepared)
+    record = EpochDone(
+        epoch=1,
+        loss=found.loss,
+        accuracy=found.accuracy,
+        mean_depth=0.0,
+        words=len(data.texts.ids),
+        learning_rate=0.0,
+        held_out=held_out.to_dict() if held_out else None,
+        best=True,
+    )
+    state.history.append(record)
+    state.keep_best(1)
+    return record
 
 
 def _out_of_patience(state: TrainingState, patience: int) -> bool:
@@ -105,7 +129,7 @@ def train_step(
     A loss or gradient that is not finite is given back as such, and changes nothing.
     """
     network, optimiser = state.network.train(), state.optimiser
-    device = network.output.weight.device
+    device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
     output = network(batch)
@@ -148,7 +172,7 @@ def _record(state: TrainingState, prepared: Prepared, steps: Sequence[StepDone])
     )
 
 
-def evaluate(network: DepthAdaptiveNetwork, data: LabelledTexts, prepared: Prepared) -> Metrics:
+def evaluate(network: Network, data: LabelledTexts, prepared: Prepared) -> Metrics:
     """Score a network on encoded examples."""
     budget = prepared.recipe.train.batch_words
     answers = classify(network.eval(), data.texts, batch_words=budget)

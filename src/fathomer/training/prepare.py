@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fathomer.baselines import build_model
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples, split_stratified
 from fathomer.data.spool import pieces
 from fathomer.errors import DataError
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
 
@@ -50,7 +51,7 @@ class Prepared:
     recipe: Recipe
     tokenizer: Tokenizer
     labels: tuple[str, ...]
-    network: DepthAdaptiveNetwork
+    network: Network
     train: LabelledTexts
     held_out: LabelledTexts | None
     coverage: Coverage | None = None
@@ -113,14 +114,14 @@ def _sizes(vocabulary: Vocabulary, labels: Sequence[str]) -> dict[str, int | boo
     return sizes
 
 
-def build_network(recipe: Recipe, vocabulary: Vocabulary) -> DepthAdaptiveNetwork:
+def build_network(recipe: Recipe, vocabulary: Vocabulary) -> Network:
     """Build a network with weights that the seed decides, and with the given vectors."""
     spellings = spell(vocabulary.tokenizer.vocabulary, max_chars=recipe.text.max_chars)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.train.seed)
-        network = DepthAdaptiveNetwork(recipe.model, spellings=torch.from_numpy(spellings.copy()))
-    if vocabulary.vectors is not None:
-        network.embedding.word.weight.data.copy_(torch.from_numpy(vocabulary.vectors))
+        network = build_model(recipe.model, spellings=torch.from_numpy(spellings.copy()))
+    if vocabulary.vectors is not None and network.word_vectors is not None:
+        network.word_vectors.weight.data.copy_(torch.from_numpy(vocabulary.vectors))
     return network
 
 

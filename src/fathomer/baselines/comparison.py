@@ -1,0 +1,82 @@
+"""What the comparison models share: our words and vectors, and a linear layer at the end.
+
+They differ from our network in how they read: each has its own way from the words' tokens to one
+vector per text.
+
+    N words of the batch, B texts, T words of the longest text
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor, nn
+
+from fathomer.config import ModelConfig
+from fathomer.errors import DepthError
+from fathomer.nn.embedding import TokenEmbedding
+from fathomer.nn.graph import WordBatch
+from fathomer.nn.interface import Network, Output
+from fathomer.nn.network import initialise
+
+
+class ComparisonModel(Network):
+    """Embed the words as our network does, read them in another way, and classify."""
+
+    def __init__(
+        self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
+    ) -> None:
+        super().__init__(config)
+        self.embedding = TokenEmbedding(config, spellings)
+        self.word_dropout = nn.Dropout(config.word_dropout)
+        self.hidden_dropout = nn.Dropout(config.hidden_dropout)
+        self.output = nn.Linear(self.build(self.embedding.size), config.num_labels)
+        initialise(self)
+
+    def build(self, token_size: int) -> int:
+        """Make the layers that read tokens of this width; give the width of a text's vector."""
+        raise NotImplementedError
+
+    def read(
+        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+    ) -> Float[Tensor, "B features"]:
+        """Give one vector per text."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        batch: WordBatch,
+        depths: Int[Tensor, " N"] | None = None,
+        max_depth: int | None = None,
+    ) -> Output:
+        """Classify a batch; there is no depth to force or to cap."""
+        refuse_depths(self.config, depths, max_depth)
+        tokens, places = self.embedding(batch)
+        tokens = self.word_dropout(tokens.index_select(0, places))
+        logits = self.output(self.hidden_dropout(self.read(tokens, batch)))
+        return Output(logits, depths=torch.zeros_like(batch.words))
+
+    @property
+    def word_vectors(self) -> nn.Embedding:
+        """Give the table that pretrained vectors are put into."""
+        return self.embedding.word
+
+
+def refuse_depths(config: ModelConfig, depths: Tensor | None, max_depth: int | None) -> None:
+    """Refuse what only a model with depths can do."""
+    if depths is not None or max_depth is not None:
+        raise DepthError(f"the model {config.name} has no depth that could be forced or capped")
+
+
+def padded(
+    words: Float[Tensor, "N width"], batch: WordBatch
+) -> tuple[Float[Tensor, "B T width"], Bool[Tensor, "B T"]]:
+    """Lay the texts under each other, at least one place wide; say which places hold a word."""
+    longest = max(1, int(batch.lengths.max())) if batch.num_texts else 1
+    table = words.new_zeros(batch.num_texts, longest, words.shape[1])
+    here = torch.zeros(batch.num_texts, longest, dtype=torch.bool, device=words.device)
+    places = (batch.text_of, batch.positions)
+    return table.index_put(places, words), here.index_put(places, here.new_ones(()))
+
+
+def packed(table: Float[Tensor, "B T width"], batch: WordBatch) -> Float[Tensor, "N width"]:
+    """Give the words of :func:`padded` back, texts one after another."""
+    return table[batch.text_of, batch.positions]
