@@ -76,29 +76,20 @@ class Artifact:
         try:
             if not isinstance(config["labels"], list):
                 raise TypeError("its labels are no list")
+            recipe, labels = Recipe.from_dict(config["recipe"]), tuple(config["labels"])
+            tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
+            _check(recipe, labels, tokenizer)
             artifact = cls(
-                recipe=(recipe := Recipe.from_dict(config["recipe"])),
-                labels=tuple(config["labels"]),
-                tokenizer=(
-                    tokenizer := Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
-                ),
+                recipe=recipe,
+                labels=labels,
+                tokenizer=tokenizer,
                 network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
             )
-            artifact.check()
         except _MISFITS as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
         return artifact
-
-    def check(self) -> None:
-        """Refuse parts that do not belong together."""
-        model = self.recipe.model
-        strings = {label for label in self.labels if isinstance(label, str)}
-        if not len(strings) == len(self.labels) == model.num_labels:
-            raise ArtifactError(f"{model.num_labels} different labels were expected")
-        if len(self.tokenizer) != model.vocab_size:
-            raise ArtifactError(f"{len(self.tokenizer)} words, but {model.vocab_size} vectors")
 
     def card(self) -> str:
         """Describe the model in Markdown."""
@@ -162,6 +153,16 @@ def versions() -> dict[str, str]:
         "numpy": numpy.__version__,
         "python": platform.python_version(),
     }
+
+
+def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> None:
+    """Refuse parts that do not belong together."""
+    model = recipe.model
+    strings = {label for label in labels if isinstance(label, str)}
+    if not len(strings) == len(labels) == model.num_labels:
+        raise ArtifactError(f"{model.num_labels} different labels were expected")
+    if len(tokenizer) != model.vocab_size:
+        raise ArtifactError(f"{len(tokenizer)} words, but {model.vocab_size} vectors")
 
 
 def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from fathomer.nn.backward import AdaptiveSteps
 from fathomer.nn.graph import DepthOrder
-from fathomer.nn.steps import Steps, Weights
+from fathomer.nn.steps import Steps, Terms, Weights
 
 
 class SLSTM(nn.Module):
@@ -43,23 +43,38 @@ class SLSTM(nn.Module):
         """Give the last states of words and sentence nodes; words stand sorted by depth."""
         h = self.initial(inner)
         source, first = self.first_layer(inner, h)
-        from_token = self.from_token(tokens, places, depth_embedding, depths)
+        terms = self.terms(tokens, places, depth_embedding, depths, graph)
         weights = self.weights(first)
         if torch.is_grad_enabled():
-            return AdaptiveSteps.apply(graph, source, h, from_token, *weights)  # type: ignore[no-any-return, no-untyped-call]
-        last = Steps(graph, source, h, from_token, weights).take()
+            return AdaptiveSteps.apply(graph, source, h, *terms, *weights)  # type: ignore[no-any-return, no-untyped-call]
+        last = Steps(graph, source, h, terms, weights).take()
         return last.h[:-1], last.g
 
-    def from_token(
-        self, tokens: Tensor, places: Tensor, depth_embedding: Tensor, depths: Tensor
-    ) -> Float[Tensor, "N gates"]:
+    def terms(
+        self,
+        tokens: Tensor,
+        places: Tensor,
+        depth_embedding: Tensor,
+        depths: Tensor,
+        graph: DepthOrder,
+    ) -> Terms:
         """Give U x of Eq. (2) for the refined tokens of Eq. (13): the same in every layer.
 
         It is a sum of a part for the word, taken once per row of tokens, and one for the depth.
         """
         by_word, by_depth = self.token.weight.tensor_split([tokens.shape[1]], 1)
-        words = (tokens @ by_word.T).index_select(0, places)
-        return words + (depth_embedding @ by_depth.T).index_select(0, depths - 1)
+        parts = len(tokens), len(tokens) + len(depth_embedding)
+        num_texts = len(graph.word_counts)
+        if torch.is_grad_enabled():
+            texts = tokens.new_zeros(num_texts, len(by_word))
+            table = torch.cat([tokens @ by_word.T, depth_embedding @ by_depth.T, texts])
+        else:  # without a copy
+            table = tokens.new_empty(parts[1] + num_texts, len(by_word))
+            words, depth_rows, _ = table.tensor_split(parts)
+            torch.mm(tokens, by_word.T, out=words)
+            torch.mm(depth_embedding, by_depth.T, out=depth_rows)
+        rows = torch.stack([places, parts[0] + depths - 1, parts[1] + graph.text_of], 1)
+        return Terms(table, rows)
 
     def first_layer(
         self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N H"]
