@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathomer.errors import DepthError
-from fathomer.predictor import Predictor
+from fathomer.errors import ConfigError, DepthError
+from fathomer.fit import fit
+from fathomer.nn.int8 import available
+from fathomer.predictor import Predictor, load
 
-from .tiny import tiny_artifact, tiny_examples
+from .tiny import TINY, tiny_artifact, tiny_examples
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
 
@@ -138,3 +140,34 @@ def test_evaluation_agrees_with_prediction(predictor):
     assert metrics.accuracy == sum(p.label == e.label for p, e in pairs) / len(pairs)
     words = [word.depth for p in predictions for word in p.words]
     assert metrics.mean_depth == pytest.approx(sum(words) / len(words))
+
+
+@pytest.mark.skipif(not available(), reason="this processor has no VNNI")
+def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
+    predictor.artifact.save(tmp_path)
+    rounded = load(tmp_path, precision="int8")
+    texts = ["The film was lovely.", "The meal was awful."]
+    for exact, other in zip(predictor.predict(texts), rounded.predict(texts), strict=True):
+        assert other.label == exact.label
+        assert other.probabilities == pytest.approx(exact.probabilities, abs=0.05)
+        assert other.probabilities != exact.probabilities
+    assert predictor.evaluate(tiny_examples()) != rounded.evaluate(tiny_examples())
+
+
+def test_without_vnni_int8_warns_and_answers_in_float32(predictor, monkeypatch):
+    monkeypatch.setattr("fathomer.predictor.available", lambda: False)
+    with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; float32 is used instead"):
+        other = Predictor(predictor.artifact, precision="int8")
+    assert other.predict(["a lovely film"]) == predictor.predict(["a lovely film"])
+
+
+def test_an_unknown_precision_is_refused(predictor, tmp_path):
+    predictor.artifact.save(tmp_path)
+    with pytest.raises(ConfigError, match="unknown precision 'int4'"):
+        load(tmp_path, precision="int4")
+
+
+def test_a_model_without_int8_says_so():
+    artifact = fit(tiny_examples(), TINY.updated({"model": {"name": "tfidf"}})).artifact
+    with pytest.raises(ConfigError, match="the model tfidf has no int8 precision; use float32"):
+        Predictor(artifact, precision="int8")

@@ -14,6 +14,7 @@ from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
+from fathomer.nn.interface import find_device
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
@@ -39,6 +40,7 @@ def fit(
     vectors: Path | None = None,
     folder: Path | None = None,
     resume: bool = False,
+    device: str = "cpu",
     watch: Watch = iter,
 ) -> Fitted:
     """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
@@ -49,6 +51,7 @@ def fit(
     started = time.perf_counter()
     prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
     settings = _settings(prepared)
+    prepared.network.to(find_device(device))
     checkpoint = folder / CHECKPOINT if folder else None
     if resume and checkpoint:
         state = TrainingState.resume(prepared.network, checkpoint, settings)

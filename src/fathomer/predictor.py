@@ -4,18 +4,24 @@ Command line, estimator and server all go through :class:`Predictor`. It holds n
 changes, so that threads may share it.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
+from fathomer.config import PredictPrecision
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
+from fathomer.errors import ConfigError, did_you_mean
 from fathomer.nn.inference import classify
+from fathomer.nn.int8 import available, quantised
+from fathomer.nn.interface import Network, find_device
+from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.text.tokenizer import Words
 from fathomer.training.metrics import Metrics, score
 from fathomer.training.prepare import encode_examples
@@ -58,8 +64,13 @@ class Prediction:
 class Predictor:
     """Answer with a trained model."""
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(
+        self, artifact: Artifact, *, precision: PredictPrecision = "float32", device: str = "cpu"
+    ) -> None:
         self.artifact = artifact
+        self.network = artifact.network.to(find_device(device)).eval()
+        if precision == "int8":
+            self.network = _in_bytes(self.network)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -74,10 +85,10 @@ class Predictor:
     def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
         """Answer each text; ``max_depth`` lets no word take more steps than that."""
         texts = checked_texts(texts)
-        text_config, network = self.artifact.recipe.text, self.artifact.network
+        text_config = self.artifact.recipe.text
         words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
         encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
-        answers = classify(network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
+        answers = classify(self.network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         probabilities /= probabilities.sum(1, keepdims=True)
         depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
@@ -103,9 +114,7 @@ class Predictor:
         """Score the model on labelled texts."""
         artifact = self.artifact
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        answers = classify(
-            artifact.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth
-        )
+        answers = classify(self.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth)
         return score(answers, data.targets, self.labels)
 
 
@@ -120,6 +129,21 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def load(folder: str | Path) -> Predictor:
+def _in_bytes(network: Network) -> Network:
+    """Give the network that predicts with 8-bit products, where that can be done."""
+    if not isinstance(network, DepthAdaptiveNetwork):
+        raise ConfigError(f"the model {network.config.name} has no int8 precision; use float32")
+    if network.device.type == "cpu" and available():
+        return quantised(network)
+    warnings.warn("int8 needs a CPU with VNNI; float32 is used instead", stacklevel=3)
+    return network
+
+
+def load(
+    folder: str | Path, *, precision: PredictPrecision = "float32", device: str = "cpu"
+) -> Predictor:
     """Load a model that was saved by training."""
-    return Predictor(Artifact.load(Path(folder)))
+    if precision not in get_args(PredictPrecision):
+        known = get_args(PredictPrecision)
+        raise ConfigError(f"unknown precision {precision!r}; {did_you_mean(precision, known)}")
+    return Predictor(Artifact.load(Path(folder)), precision=precision, device=device)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fathomer.cli.options import (
     Data,
     DataDir,
+    Device,
     Encoding,
     Fold,
     Folder,
@@ -13,9 +14,10 @@ from fathomer.cli.options import (
     Json,
     LabelColumn,
     MaxDepth,
+    Precision,
     TextColumn,
 )
-from fathomer.cli.output import messages_console, print_json, print_line, print_scores
+from fathomer.cli.output import messages_console, open_model, print_json, print_line, print_scores
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
@@ -25,6 +27,8 @@ def evaluate(
     folder: Folder,
     data: Data,
     max_depth: MaxDepth = None,
+    precision: Precision = "float32",
+    device: Device = "cpu",
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
@@ -38,9 +42,8 @@ def evaluate(
     Example: fathomer evaluate model test.csv
     """
     from fathomer.data.corpora import describe, open_source
-    from fathomer.predictor import load
 
-    predictor = load(folder)
+    predictor = open_model(folder, precision, device)
     trained = predictor.artifact.metrics
     if trained.get("data_name") == data:  # by default, the very fold that training left out
         fold = trained.get("fold") if fold is None else fold

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
+
+    from fathomer.predictor import Predictor
 
 
 def messages_console() -> "Console":
@@ -14,6 +18,20 @@ def messages_console() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+
+def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
+    """Load a model; what it warns of is printed as a line."""
+    import warnings
+
+    from fathomer.predictor import load
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        predictor = load(folder, precision=precision, device=device)  # type: ignore[arg-type]
+    for warning in found:
+        messages_console().print(f"warning: {warning.message}")
+    return predictor
 
 
 def print_line(line: str) -> None:

@@ -12,6 +12,7 @@ import typer
 from fathomer.cli.options import (
     Data,
     DataDir,
+    Device,
     Encoding,
     Fold,
     Folds,
@@ -54,6 +55,7 @@ def train(
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
+    device: Device = "cpu",
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Train TF-IDF too, to compare with.")
     ] = False,
@@ -101,6 +103,7 @@ def train(
         vectors=vectors_file,
         folder=out,
         resume=resume,
+        device=device,
         watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
     )
     command = shlex.join(["fathomer", *sys.argv[1:]])

@@ -31,6 +31,16 @@ class Output(NamedTuple):
     """Last states of the sentence nodes."""
 
 
+def find_device(name: str) -> torch.device:
+    """Name a device that is there: ``cpu``, ``cuda``, ``cuda:1``, ``mps``."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ConfigError(f"there is no device {name!r} here; use cpu") from None
+    return device
+
+
 class Network(nn.Module):
     """Classify packed texts."""
 

@@ -41,14 +41,23 @@ class SLSTM(nn.Module):
         graph: DepthOrder,
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
         """Give the last states of words and sentence nodes; words stand sorted by depth."""
-        h = self.initial(inner)
+        h = self.initial(inner)  # under autocast, its type becomes that of all steps
         source, first = self.first_layer(inner, h)
         terms = self.terms(tokens, places, depth_embedding, depths, graph)
         weights = self.weights(first)
+        if h.dtype != self.window.weight.dtype:
+            source, terms = source.to(h.dtype), terms._replace(table=terms.table.to(h.dtype))
+            weights = Weights(*(weight.to(h.dtype) for weight in weights))
         if torch.is_grad_enabled():
             return AdaptiveSteps.apply(graph, source, h, *terms, *weights)  # type: ignore[no-any-return, no-untyped-call]
-        last = Steps(graph, source, h, terms, weights).take()
+        last = self.steps(graph, source, h, terms, weights).take()
         return last.h[:-1], last.g
+
+    def steps(
+        self, graph: DepthOrder, source: Tensor, h: Tensor, terms: Terms, weights: Weights
+    ) -> Steps:
+        """Get ready to take the steps."""
+        return Steps(graph, source, h, terms, weights)
 
     def terms(
         self,
@@ -71,10 +80,14 @@ class SLSTM(nn.Module):
         else:  # without a copy
             table = tokens.new_empty(parts[1] + num_texts, len(by_word))
             words, depth_rows, _ = table.tensor_split(parts)
-            torch.mm(tokens, by_word.T, out=words)
+            self.write_from_tokens(tokens, words)
             torch.mm(depth_embedding, by_depth.T, out=depth_rows)
         rows = torch.stack([places, parts[0] + depths - 1, parts[1] + graph.text_of], 1)
         return Terms(table, rows)
+
+    def write_from_tokens(self, tokens: Float[Tensor, "D token"], out: Tensor) -> None:
+        """Write U x of Eq. (2) for the words' part of the tokens."""
+        torch.mm(tokens, self.token.weight[:, : tokens.shape[1]].T, out=out)
 
     def first_layer(
         self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N H"]

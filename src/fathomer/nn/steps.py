@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,7 +22,7 @@ from fathomer.nn.graph import DepthOrder
 
 PRODUCT_BLOCK = 1024
 """Rows whose window product is taken together: fewer are slower per row on several threads."""
-BLOCK = 256
+BLOCK = 512
 """Rows whose gates are worked out together: they and what they are made of fit the cache."""
 
 
@@ -105,16 +105,24 @@ def _blocks(rows: slice, size: int) -> Iterator[slice]:
 
 
 def neighbourhood(
-    states: Float[Tensor, "rows width"],
+    states: Float[Tensor, "rows width"] | UInt8[Tensor, "rows width"],
     graph: DepthOrder,
     rows: slice,
-    out: Float[Tensor, " room"] | None = None,
-) -> Float[Tensor, "k 3 width"]:
+    out: Tensor | None = None,
+) -> Shaped[Tensor, "k 3 width"]:
     """Look up ``left, self, right`` of some words."""
-    places = graph.window[rows].flatten()
+    return gathered(states, graph.window[rows], out)
+
+
+def gathered(
+    states: Float[Tensor, "rows width"] | UInt8[Tensor, "rows width"],
+    places: Int[Tensor, "k places"],
+    out: Tensor | None,
+) -> Shaped[Tensor, "k places width"]:
+    """Look up some rows for each word, where there is room for them."""
     if out is not None:
-        out = out[: len(places) * states.shape[1]].view(len(places), -1)
-    return torch.index_select(states, 0, places, out=out).view(-1, 3, states.shape[1])
+        out = out[: places.numel() * states.shape[1]].view(-1, states.shape[1])
+    return torch.index_select(states, 0, places.flatten(), out=out).view(*places.shape, -1)
 
 
 class Steps:
@@ -140,7 +148,7 @@ class Steps:
         self.seen = torch.empty_like(h)  # U_f h_i of Eq. (3)
         rows, block, size = min(PRODUCT_BLOCK, len(h)), min(BLOCK, len(h)), h.shape[1]
         self.room_for_window = h.new_empty(rows * 3 * max(size, source.shape[1]))
-        self.room_for_cells = h.new_empty(block * 3 * size)
+        self.room_for_cells = h.new_empty(block * 2 * size)
         self.room_for_weights = h.new_empty(block, 7 * size)
         self.room_for_row = h.new_empty(block, size)
         self.room_for_states = torch.empty_like(h), torch.empty_like(h)
@@ -161,7 +169,8 @@ class Steps:
                 keep.append(Step(gates, h, c, self.seen[:changed].clone(), node))
             # Both transitions have read the layer below; now the prefix is written, Eq. (14).
             self.stop(running, changed)
-            self.h[:running], self.c[:running], changed = h, c, running
+            self.write(h, c)
+            changed = running
             self.g = torch.where(self.graph.running_texts[layer], next_g, self.g)
             self.c_g = node.next_c_g  # of a text that has stopped, nobody reads it again
         return Last(self.h, self.c, self.g, self.seen)
@@ -170,9 +179,8 @@ class Steps:
         self, h: Float[Tensor, "k H"], c: Float[Tensor, "k H"], *, first: bool, keep_gates: bool
     ) -> list[Float[Tensor, "rows gates"]]:
         """Take one step with the running words, Eq. (2): write ``h`` and ``c``, give the gates."""
-        weights, table, kept = self.weights, self.terms.table, []
-        from_sentence = table[len(table) - len(self.g) :]
-        torch.addmm(weights.window_bias, self.g, weights.sentence.T, out=from_sentence)
+        table, kept = self.terms.table, []
+        self.write_from_sentence(table[len(table) - len(self.g) :])
         for rows in product_blocks(len(h)):
             sums = functional.embedding_bag(self.terms.rows[rows], table, mode="sum")
             self.add_window_product(sums, rows, first=first)
@@ -182,6 +190,14 @@ class Steps:
             if keep_gates:
                 kept.append(sums)
         return kept
+
+    def write(self, h: Float[Tensor, "k H"], c: Float[Tensor, "k H"]) -> None:
+        """Write the new states of the words that ran."""
+        self.h[: len(h)], self.c[: len(c)] = h, c
+
+    def write_from_sentence(self, out: Float[Tensor, "B gates"]) -> None:
+        """Write ``V g + b`` of Eq. (2)."""
+        torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T, out=out)
 
     def add_window_product(
         self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
@@ -212,12 +228,12 @@ class Steps:
         # To take it of o and u as well is quicker than to leave them out.
         e = torch.exp(gates, out=self.room_for_weights[: len(h)])
         l, r, f, s, i = e[:, : 5 * size].chunk(5, 1)  # noqa: E741
-        cells = neighbourhood(self.c, self.graph, rows, self.room_for_cells)
-        c_left, c_self, c_right = cells.unbind(1)
+        cells = gathered(self.c, self.graph.neighbours[rows], self.room_for_cells)
+        c_left, c_right = cells.unbind(1)
         c_g = self.room_for_row[: len(h)]
         torch.index_select(self.c_g, 0, self.graph.text_of[rows], out=c_g)
         torch.mul(i, u, out=c)
-        for gate, cell in ((l, c_left), (f, c_self), (r, c_right), (s, c_g)):
+        for gate, cell in ((l, c_left), (f, self.c[rows]), (r, c_right), (s, c_g)):
             c.addcmul_(gate, cell)
         c.div_(torch.add(l, r, out=c_g).add_(f).add_(s).add_(i))
         torch.tanh(c, out=h).mul_(o)

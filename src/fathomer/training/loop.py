@@ -132,9 +132,11 @@ def train_step(
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
-    output = network(batch)
+    half = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+    with half:
+        output = network(batch)
     loss = functional.cross_entropy(  # Eq. (17)
-        output.logits, targets, label_smoothing=config.label_smoothing
+        output.logits.float(), targets, label_smoothing=config.label_smoothing
     )
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
