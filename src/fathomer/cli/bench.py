@@ -32,8 +32,8 @@ def bench(
 ) -> None:
     """Measure Fathomer's speed beside that of other encoders.
 
-    Without --quick, all rows are measured; that takes about half an hour on two cores. OMP_NUM_THREADS
-    says how many threads are used.
+    Without --quick, all rows are measured, which takes far longer. OMP_NUM_THREADS says how many
+    threads are used.
 
     Example: fathomer bench --quick --out speed.json
     """

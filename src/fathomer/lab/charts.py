@@ -57,6 +57,7 @@ def _line(axes: "Axes", rows: Rows, xs: Sequence[float], label: str) -> None:
         [row["spread"]["max"] - row["milliseconds"] for row in rows],
     ]
     colour = COLOURS[label]
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.errorbar(xs, ys, spread, fmt="o", color=colour, capsize=3, label=label)
     if len(xs) > 1:
         slope, start = np.polyfit(xs, ys, 1)
@@ -90,6 +91,7 @@ def time_against_depth(rows: Rows, axes: "Axes") -> None:
     axes.set(title="Time against mean depth (IMDB lengths, batch of 32)")
     axes.set(xlabel="mean depth of the words", ylabel="milliseconds", xlim=(0, None))
     axes.set_ylim(0, None)
+    axes.set_xticks(range(10))
     axes.legend(frameon=False)
 
 

@@ -5,11 +5,13 @@ import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from fathomer import __version__
+
+Answer = TypeVar("Answer")
 
 # Beyond what PyTorch calls the processor's capability: these decide how fast int8 products are.
 _NAMED_FLAGS = ("avx512_vnni", "avx_vnni", "amx_int8", "amx_bf16", "avx512_bf16", "i8mm", "asimddp")
@@ -44,20 +46,19 @@ def _cpu_info() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def peak_memory(run: Callable[[], object]) -> float | None:
-    """Run something; say how many megabytes it took at most beyond what was held before.
+def peak_memory(run: Callable[[], Answer]) -> tuple[Answer, float | None]:
+    """Run something; give its answer, and the megabytes that it took at most beyond what was held.
 
-    Gives nothing where the system does not tell.
+    These are none where the system does not tell.
     """
     try:
         _give_back_memory()
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak
         before = _resident("VmHWM")
     except (OSError, AttributeError):
-        run()
-        return None
-    run()
-    return (_resident("VmHWM") - before) / 1000
+        return run(), None
+    answer = run()
+    return answer, (_resident("VmHWM") - before) / 1000
 
 
 def _give_back_memory() -> None:

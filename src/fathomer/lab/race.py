@@ -61,12 +61,14 @@ def race(
 ) -> list[Times]:
     """Run all contestants in turn, after a first run that warms up and shows the memory taken.
 
-    Whoever has used up ``seconds`` sits out the later rounds, but runs in two at least.
+    Whoever has used up ``seconds`` sits out the later rounds, but has two times at least. Whoever
+    uses them up in the first run has no need of warming up: that run counts.
     """
     times = []
     for number, contestant in enumerate(contestants, 1):
         tell(f"warm-up {number}/{len(contestants)}: {contestant.label}")
-        times.append(Times(peak_memory(contestant.run)))
+        first, peak = peak_memory(contestant.run)
+        times.append(Times(peak, [first] if first >= seconds else []))
     for number in range(1, rounds + 1):
         tell(f"round {number}/{rounds}")
         for contestant, found in zip(contestants, times, strict=True):
