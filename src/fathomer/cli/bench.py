@@ -95,7 +95,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
                 row["lengths"],
                 row["batch"],
                 "-" if row["mean_depth"] is None else f"{row['mean_depth']:g}",
-                f"{row['words_per_second']:,}",
+                f"{row['words_per_second']:,.0f}",
                 f"{row['milliseconds']:,.2f}",
                 f"{spread['q1']:,.2f}–{spread['q3']:,.2f}",
                 "-" if row["peak_mb"] is None else f"{row['peak_mb']:,.0f}",

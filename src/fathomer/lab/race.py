@@ -107,7 +107,7 @@ def make_row(contestant: Contestant, times: Times) -> Row:
         lengths=contestant.lengths,
         mean_depth=contestant.mean_depth,
         precision=contestant.precision,
-        words_per_second=round(contestant.words / median(times.seconds)),
+        words_per_second=round(contestant.words / median(times.seconds), 1),
         milliseconds=round(median(milliseconds), 3),
         peak_mb=None if times.peak_mb is None else round(times.peak_mb, 1),
         spread={name: round(value, 3) for name, value in spread.items()},
