@@ -28,8 +28,10 @@ ORDER = [
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
+    "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
+    "lab.charts",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli",
+    "cli.data", "cli.bench", "cli",
     "__main__",
 ]  # fmt: skip
 

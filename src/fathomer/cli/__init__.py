@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fathomer import __version__
-from fathomer.cli import data
+from fathomer.cli import bench, data
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.predict import predict
@@ -29,6 +29,7 @@ app = typer.Typer(
 for command in (train, evaluate, predict, explain):
     app.command()(command)
 app.add_typer(data.app)
+app.add_typer(bench.app)
 
 
 @app.callback(invoke_without_command=True)
