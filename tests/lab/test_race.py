@@ -62,6 +62,7 @@ def test_memory_that_is_taken_and_given_back_is_seen():
         pytest.skip("this system does not tell the peak")
     assert 75 < found < 120
     assert peak_memory(lambda: len(bytearray(1000)))[1] < 20
+    assert 75 < peak_memory(lambda: len(bytearray(80_000_000)))[1] < 120  # an old peak is forgotten
 
 
 def test_the_machine_is_described():
