@@ -23,7 +23,7 @@ ORDER = [
     "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
     "data.corpora", "data.pretrained", "data.download", "data.check",
     "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
-    "nn.pooling", "nn.interface", "nn.network", "nn", "nn.int8", "nn.inference",
+    "nn.pooling", "nn.interface", "nn.network", "nn", "nn.folded", "nn.int8", "nn.inference",
     "baselines.comparison", "baselines.bilstm", "baselines.tfidf", "baselines",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",

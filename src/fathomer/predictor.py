@@ -18,6 +18,7 @@ from fathomer.config import PredictPrecision
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, did_you_mean
+from fathomer.nn.folded import folded
 from fathomer.nn.inference import classify
 from fathomer.nn.int8 import available, quantised
 from fathomer.nn.interface import Network, find_device
@@ -71,6 +72,8 @@ class Predictor:
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
             self.network = _in_bytes(self.network)
+        elif isinstance(self.network, DepthAdaptiveNetwork):
+            self.network = folded(self.network)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ def _in_bytes(network: Network) -> Network:
     if network.device.type == "cpu" and available():
         return quantised(network)
     warnings.warn("int8 needs a CPU with VNNI; float32 is used instead", stacklevel=3)
-    return network
+    return folded(network)
 
 
 def load(

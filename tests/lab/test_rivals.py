@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from fathomer.lab.bench import COMPLETE
-from fathomer.lab.rivals import BiLSTMRival, DensePadded, TransformerRival, of_equal_size, trainable
+from fathomer.lab.rivals import BiLSTMRival, DensePadded, TransformerRival, of_equal_size
 from fathomer.nn import DepthAdaptiveNetwork
+from fathomer.nn.interface import trainable_parameters
 
 from ..nn.networks import RAGGED, packed, random_depths, random_network
 
@@ -70,14 +71,14 @@ def test_rivals_have_as_many_parameters_as_the_network_outside_the_word_vectors(
     with torch.device("meta"):
         network = DepthAdaptiveNetwork(COMPLETE.model, spellings=torch.zeros(30_000, 8).byte())
     outside = sum(p.numel() for p in network.parameters()) - network.embedding.word.weight.numel()
-    assert trainable(network) == outside == pytest.approx(7.5e6, rel=0.01)
+    assert trainable_parameters(network) == outside == pytest.approx(7.5e6, rel=0.01)
     for kind in (BiLSTMRival, TransformerRival):
 
         def build(size, kind=kind):
             with torch.device("meta"):
                 return kind(network.embedding, size=size, num_labels=2)
 
-        found = trainable(of_equal_size(build, outside, step=kind.STEP))
+        found = trainable_parameters(of_equal_size(build, outside, step=kind.STEP))
         assert found == pytest.approx(outside, rel=0.05)
 
 

@@ -1,8 +1,6 @@
 """Who is measured: Fathomer's networks, their rivals, and the parts that bound them."""
 
 import copy
-import importlib
-import importlib.util
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +18,12 @@ from fathomer.lab.rivals import (
     DensePadded,
     TransformerRival,
     of_equal_size,
-    trainable,
 )
 from fathomer.lab.workloads import Workload, word_names, write_texts
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
+from fathomer.nn.folded import folded, sharing
+from fathomer.nn.int8 import available, quantised
+from fathomer.nn.interface import trainable_parameters
 from fathomer.nn.steps import Steps
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
@@ -47,12 +47,13 @@ class Field:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             self.network = DepthAdaptiveNetwork(model, spellings=spellings).eval()
-            size = trainable(self.network)
+            size = trainable_parameters(self.network)
             self.rivals: dict[str, BiLSTMRival | TransformerRival] = {
                 BILSTM: self._rival(BiLSTMRival, size),
                 TRANSFORMER: self._rival(TransformerRival, size),
             }
         self.dense = DensePadded(self.network).eval()
+        self.folded = folded(self.network)
         self.quantised = quantised_network(self.network)
 
     def _rival(self, kind: type[Rival], parameters: int) -> Rival:
@@ -63,7 +64,7 @@ class Field:
 
     def predict(self, workload: Workload, depth: float) -> Contestant:
         """Enter Fathomer."""
-        return self._enter(FATHOMER, workload, depth, self._network(self.network))
+        return self._enter(FATHOMER, workload, depth, self._network(self.folded))
 
     def predict_int8(self, workload: Workload, depth: float) -> list[Contestant]:
         """Enter Fathomer with int8 weights, where the machine can."""
@@ -81,11 +82,13 @@ class Field:
         return self._enter(DENSE, workload, self.network.config.max_depth, self.dense)
 
     def predict_rivals(self, workload: Workload) -> list[Contestant]:
-        """Enter the encoders of equal size."""
-        return [
-            self._enter(name, workload, None, without_depths(model))
-            for name, model in self.rivals.items()
-        ]
+        """Enter the encoders of equal size; the table of characters serves them, too."""
+        entered = []
+        for name, rival in self.rivals.items():
+            model = sharing(rival, type(rival))
+            model.embedding = self.folded.embedding
+            entered.append(self._enter(name, workload, None, without_depths(model)))
+        return entered
 
     def train(self, workload: Workload, depth: float) -> Contestant:
         """Enter a training step of Fathomer: forwards and backwards, no optimiser."""
@@ -207,13 +210,7 @@ def without_depths(model: nn.Module) -> Classify:
 
 def quantised_network(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork | None:
     """Give the network with int8 weights, or nothing where the machine lacks them."""
-    if importlib.util.find_spec("fathomer.nn.int8") is None:
-        return None
-    int8: Any = importlib.import_module("fathomer.nn.int8")
-    if not int8.available():
-        return None
-    quantised: DepthAdaptiveNetwork = int8.quantised(network)
-    return quantised
+    return quantised(network) if available() else None
 
 
 def bare_products(config: ModelConfig, depths: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:

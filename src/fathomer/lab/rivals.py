@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.embedding import TokenEmbedding
+from fathomer.nn.interface import trainable_parameters
 from fathomer.nn.pooling import pool_texts
 from fathomer.nn.sequence import sinusoids
 
@@ -179,17 +180,12 @@ def max_and_mean(states: Float[Tensor, "B T size"], batch: WordBatch) -> Float[T
     return torch.cat([highest, mean], 1)
 
 
-def trainable(module: nn.Module) -> int:
-    """Count the trainable parameters; a fixed table of word vectors has none."""
-    return sum(weight.numel() for weight in module.parameters() if weight.requires_grad)
-
-
 def of_equal_size(build: Callable[[int], Rival], wanted: int, *, step: int) -> Rival:
     """Build a rival with about as many trainable parameters: its size is a multiple of a step."""
     size, below = step, 0
     while True:
         with torch.device("meta"):
-            found = trainable(build(size))
+            found = trainable_parameters(build(size))
         if found >= wanted:
             break
         size, below = size + step, found

@@ -8,20 +8,15 @@ window and all that is small stay as they are. oneDNN multiplies; it needs a pro
     N words, k of them running, D rows of tokens, B texts, H hidden_size
 """
 
-import copy
-from typing import TypeVar
-
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from fathomer.nn.graph import DepthOrder
+from fathomer.nn.folded import FoldedBiLSTM, FoldedSLSTM, folded, sharing
+from fathomer.nn.graph import DepthOrder, WordBatch
 from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.nn.sequence import BiLSTM
-from fathomer.nn.slstm import SLSTM
 from fathomer.nn.steps import Steps, Terms, Weights, neighbourhood
-
-M = TypeVar("M", bound=nn.Module)
 
 _ZERO = 128
 """The byte that stands for zero; 1 and 255 stand for -1 and 1."""
@@ -37,6 +32,12 @@ def available() -> bool:
 def to_bytes(states: Float[Tensor, "rows width"]) -> UInt8[Tensor, "rows width"]:
     """Round values between -1 and 1 to bytes."""
     return states.mul(127).add_(_ZERO + 0.5).to(torch.uint8)  # conversion cuts, hence the half
+
+
+def rounded(values: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
+    """Give the values that bytes stand for when each row has a scale of its own."""
+    scales = values.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 127
+    return (values / scales).round_().mul_(scales)
 
 
 class Int8Matrix:
@@ -105,7 +106,7 @@ class Int8Steps(Steps):
         self.window.add_product(sums, window.flatten(1))
 
 
-class Int8SLSTM(SLSTM):
+class Int8SLSTM(FoldedSLSTM):
     """Hold the S-LSTM's large matrices in bytes."""
 
     def prepare(self, token_size: int) -> None:
@@ -127,12 +128,20 @@ class Int8SLSTM(SLSTM):
         return Int8Steps(graph, source, h, terms, weights, *self.matrices)
 
 
-class Int8BiLSTM(BiLSTM):
+class Int8BiLSTM(FoldedBiLSTM):
     """Hold the BiLSTM's input matrices in bytes."""
 
     def prepare(self) -> None:
         """Round the matrices of both directions."""
         self.directions = [Int8Matrix(weight) for weight in self.input.detach()]
+        self.input = nn.Parameter(rounded(self.input.detach()), requires_grad=False)
+        self.fold()  # PyTorch's LSTM, too, gets rounded numbers: the same answer in any company
+
+    def forward(
+        self, tokens: Float[Tensor, "D token"], places: Int[Tensor, " N"], batch: WordBatch
+    ) -> Float[Tensor, "N hidden"]:
+        """Give ``[forward ; backward]`` for each word."""
+        return super().forward(rounded(tokens), places, batch)
 
     def from_tokens(self, tokens: Float[Tensor, "D token"]) -> Float[Tensor, "2*D gates"]:
         """Give the input's part of the sums inside the gates, one direction below the other."""
@@ -144,21 +153,11 @@ class Int8BiLSTM(BiLSTM):
 
 
 def quantised(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork:
-    """Give a network for prediction whose large products are taken in bytes."""
-    assert not network.training, "call network.eval() first"
-    other = _sharing(network, DepthAdaptiveNetwork)
-    other.slstm = _sharing(network.slstm, Int8SLSTM)
+    """Give the network for prediction, with its large products taken in bytes."""
+    other = folded(network)
+    other.slstm = sharing(other.slstm, Int8SLSTM)
     other.slstm.prepare(network.embedding.size)
-    if isinstance(network.sequence, BiLSTM):
-        other.sequence = _sharing(network.sequence, Int8BiLSTM)
+    if isinstance(other.sequence, BiLSTM):
+        other.sequence = sharing(other.sequence, Int8BiLSTM)
         other.sequence.prepare()
-    return other
-
-
-def _sharing(module: nn.Module, kind: type[M]) -> M:
-    """Give a module of another kind that has the same parameters and parts."""
-    other = copy.copy(module)
-    other.__class__ = kind
-    other._modules = dict(module._modules)
-    assert isinstance(other, kind)
     return other

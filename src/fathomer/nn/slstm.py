@@ -96,10 +96,16 @@ class SLSTM(nn.Module):
         size, inner_size = self.hidden_size, inner.shape[1] + 1
         if len(inner) * (size - inner_size) <= size * inner_size:
             return functional.pad(h, (0, 0, 0, 1)), self.window.weight
-        # A column of ones carries the bias of the initial states; the row of zeros has none.
-        source = functional.pad(functional.pad(inner, (0, 1), value=1.0), (0, 0, 0, 1))
+        return self.folded_source(inner), self.folded_window()
+
+    def folded_source(self, inner: Float[Tensor, "N inner"]) -> Float[Tensor, "rows Z"]:
+        """Add a column of ones for the bias of the initial states; the row of zeros has none."""
+        return functional.pad(functional.pad(inner, (0, 1), value=1.0), (0, 0, 0, 1))
+
+    def folded_window(self) -> Float[Tensor, "gates inputs"]:
+        """Fold W of Eq. (2) with the map that makes the initial states."""
         initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)  # H Z
-        return source, (self.window.weight.view(-1, 3, size) @ initial).flatten(1)
+        return (self.window.weight.view(-1, 3, self.hidden_size) @ initial).flatten(1)
 
     def weights(self, first: Tensor) -> Weights:
         """Name the matrices of the steps."""
