@@ -15,7 +15,17 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
-ModelName = Literal["fathomer", "bilstm", "tfidf"]
+ModelName = Literal[
+    "fathomer",
+    "adasent",
+    "bilstm",
+    "capsule-b",
+    "rcrn",
+    "s-lstm",
+    "star-transformer",
+    "tfidf",
+    "transformer",
+]
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:

@@ -1,0 +1,133 @@
+"""Capsule networks with dynamic routing (Yang et al., 2018): "Capsule-B" of the paper's Table 3.
+
+Three networks side by side, for n-grams of 3, 4 and 5 words, whose answers are averaged. In each, an
+n-gram convolution (``hidden_size`` maps) is turned into capsules, vectors whose length says how
+present something is; a capsule layer over three neighbours follows, and one over the whole text, with
+a capsule per label. A capsule is routed to those above that agree with it: with votes ``u`` of the
+capsules i below and coefficients ``b`` that are zero at first, three times
+
+    c_ij = |u_i| leaky-softmax(b_i)_j    v_j = squash(Σ_i c_ij u_j|i)    b_ij += v_j · u_j|i
+
+The paper's three amendments are here: an orphan label that takes up what says nothing, the leaky
+softmax, and the lengths ``|u_i|`` in ``c``. What differs: capsules are 8 of width 8 (there, 16 of 16:
+50 KB for each word and network), convolutions reach over the ends of a text (so that a short one has
+n-grams), and lengths are turned into probabilities for the cross entropy that all models share (there,
+a margin loss).
+
+    N words of the batch, B texts, K capsules below a row, P capsules above it
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fathomer.baselines.comparison import ComparisonModel, packed, padded
+from fathomer.nn.graph import WordBatch
+
+NGRAMS = (3, 4, 5)
+CAPSULES = 8
+SIZE = 8
+ROUTINGS = 3
+_TINY = 1e-8
+
+
+def squash(vectors: Float[Tensor, "... size"]) -> Float[Tensor, "... size"]:
+    """Bring lengths below one: short vectors become shorter, long ones get a length near one."""
+    squared = vectors.square().sum(-1, keepdim=True)
+    return vectors * ((squared + _TINY).sqrt() / (1 + squared))
+
+
+def lengths_of(capsules: Float[Tensor, "... size"]) -> Float[Tensor, "..."]:
+    """Give the lengths of capsules; a gradient exists at zero, too."""
+    return (capsules.square().sum(-1) + _TINY).sqrt()
+
+
+class CapsuleLayer(nn.Module):
+    """Route the capsules of some rows to those of the groups that the rows belong to."""
+
+    def __init__(self, below: int, above: int) -> None:
+        super().__init__()
+        self.transform = nn.Linear(below * SIZE, above * SIZE, bias=False)  # a block for each pair
+
+    def votes(self, capsules: Float[Tensor, "rows K size"]) -> Float[Tensor, "rows K P size"]:
+        """Let each capsule say what each one above should be."""
+        below = capsules.shape[1]
+        blocks = self.transform.weight.view(-1, SIZE, below, SIZE)  # P out K in
+        return torch.einsum("rki,poki->rkpo", capsules, blocks)
+
+    def forward(
+        self, capsules: Float[Tensor, "rows K size"], group: Int[Tensor, " rows"], groups: int
+    ) -> Float[Tensor, "groups P size"]:
+        """Give the capsules above."""
+        votes = self.votes(capsules)
+        present = lengths_of(capsules)[:, :, None]
+        agreement = torch.zeros_like(votes[..., 0])  # rows K P
+        above = votes.new_zeros(groups, *votes.shape[2:])
+        for routing in range(ROUTINGS):
+            coupling = present * leaky_softmax(agreement)
+            sums = torch.einsum("rkp,rkpo->rpo", coupling, votes)
+            above = squash(votes.new_zeros(groups, *votes.shape[2:]).index_add(0, group, sums))
+            if routing < ROUTINGS - 1:
+                agreement = agreement + torch.einsum("rkpo,rpo->rkp", votes, above[group])
+        return above
+
+
+def leaky_softmax(logits: Float[Tensor, "rows K P"]) -> Float[Tensor, "rows K P"]:
+    """Give a softmax with one choice more, none of these, whose logit is zero."""
+    return functional.pad(logits, (0, 1)).softmax(2)[..., :-1]
+
+
+class NGramCapsules(nn.Module):
+    """Turn n-grams into capsules, and these into capsules of three neighbours."""
+
+    def __init__(self, width: int, token_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.ends = (width - 1) // 2, width // 2
+        self.convolution = nn.Conv1d(token_size, hidden_size, width)
+        self.primary = nn.Linear(hidden_size, CAPSULES * SIZE)
+        self.layer = CapsuleLayer(3 * CAPSULES, CAPSULES)
+
+    def forward(
+        self, table: Float[Tensor, "B T token"], batch: WordBatch
+    ) -> Float[Tensor, "N capsules size"]:
+        """Give the capsules at each word."""
+        columns = functional.pad(table.transpose(1, 2), self.ends)
+        maps = torch.relu(self.convolution(columns)).transpose(1, 2)  # B T maps
+        primary = squash(self.primary(packed(maps, batch)).view(-1, CAPSULES, SIZE))
+        primary = functional.pad(
+            primary, (0, 0, 0, 0, 0, 1)
+        )  # the row that stands for no neighbour
+        words = torch.arange(batch.num_words, device=table.device)
+        left, right = batch.neighbours
+        window = torch.cat([primary[left], primary[words], primary[right]], 1)  # N 3*capsules size
+        capsules: Tensor = self.layer(window, words, batch.num_words)
+        return capsules
+
+
+class CapsuleB(ComparisonModel):
+    """Route what n-grams say to the labels."""
+
+    def build(self, token_size: int) -> int:
+        """Make the three networks up to their last layer."""
+        size = self.config.hidden_size
+        self.ngrams = nn.ModuleList(NGramCapsules(width, token_size, size) for width in NGRAMS)
+        return CAPSULES
+
+    def build_output(self, features: int) -> nn.Module:
+        """Make the last layers: a capsule per label, and one for what says nothing."""
+        above = self.config.num_labels + 1
+        return nn.ModuleList(CapsuleLayer(features, above) for _ in NGRAMS)
+
+    def score(
+        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+    ) -> Float[Tensor, "B labels"]:
+        """Average the lengths of the labels' capsules; probabilities are in proportion to them."""
+        table, _ = padded(tokens, batch)
+        lengths = [
+            lengths_of(
+                label(self.hidden_dropout(ngram(table, batch)), batch.text_of, batch.num_texts)
+            )
+            for ngram, label in zip(self.ngrams, self.output, strict=True)  # type: ignore[arg-type]
+        ]
+        return torch.stack(lengths).mean(0)[:, :-1].log()
