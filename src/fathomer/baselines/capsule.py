@@ -29,18 +29,16 @@ NGRAMS = (3, 4, 5)
 CAPSULES = 8
 SIZE = 8
 ROUTINGS = 3
-_TINY = 1e-8
 
 
 def squash(vectors: Float[Tensor, "... size"]) -> Float[Tensor, "... size"]:
-    """Bring lengths below one: short vectors become shorter, long ones get a length near one."""
-    squared = vectors.square().sum(-1, keepdim=True)
-    return vectors * ((squared + _TINY).sqrt() / (1 + squared))
+    """Bring lengths below one, and leave short ones almost as they are."""
+    return vectors / (1 + vectors.square().sum(-1, keepdim=True)).sqrt()
 
 
 def lengths_of(capsules: Float[Tensor, "... size"]) -> Float[Tensor, "..."]:
     """Give the lengths of capsules; a gradient exists at zero, too."""
-    return (capsules.square().sum(-1) + _TINY).sqrt()
+    return (capsules.square().sum(-1) + 1e-12).sqrt()
 
 
 class CapsuleLayer(nn.Module):
@@ -48,13 +46,16 @@ class CapsuleLayer(nn.Module):
 
     def __init__(self, below: int, above: int) -> None:
         super().__init__()
-        self.transform = nn.Linear(below * SIZE, above * SIZE, bias=False)  # a block for each pair
+        self.hidden_size = SIZE  # rows that are a layer of their own when weights are initialised
+        self.transform = nn.Parameter(torch.empty(below, above, SIZE, SIZE))
 
     def votes(self, capsules: Float[Tensor, "rows K size"]) -> Float[Tensor, "rows K P size"]:
         """Let each capsule say what each one above should be."""
-        below = capsules.shape[1]
-        blocks = self.transform.weight.view(-1, SIZE, below, SIZE)  # P out K in
-        return torch.einsum("rki,poki->rkpo", capsules, blocks)
+        below, above, size, _ = self.transform.shape
+        votes = torch.bmm(
+            capsules.transpose(0, 1), self.transform.flatten(1, 2).mT
+        )  # K rows P*size
+        return votes.view(below, -1, above, size).transpose(0, 1).contiguous()
 
     def forward(
         self, capsules: Float[Tensor, "rows K size"], group: Int[Tensor, " rows"], groups: int
@@ -66,16 +67,19 @@ class CapsuleLayer(nn.Module):
         above = votes.new_zeros(groups, *votes.shape[2:])
         for routing in range(ROUTINGS):
             coupling = present * leaky_softmax(agreement)
-            sums = torch.einsum("rkp,rkpo->rpo", coupling, votes)
+            sums = (coupling[..., None] * votes).sum(1)
             above = squash(votes.new_zeros(groups, *votes.shape[2:]).index_add(0, group, sums))
             if routing < ROUTINGS - 1:
-                agreement = agreement + torch.einsum("rkpo,rpo->rkp", votes, above[group])
+                agreement = agreement + (votes * above[group][:, None]).sum(3)
         return above
 
 
 def leaky_softmax(logits: Float[Tensor, "rows K P"]) -> Float[Tensor, "rows K P"]:
     """Give a softmax with one choice more, none of these, whose logit is zero."""
-    return functional.pad(logits, (0, 1)).softmax(2)[..., :-1]
+    # PyTorch's own softmax is slow where there are few choices.
+    highest = logits.amax(2, keepdim=True).clamp(min=0)
+    weights = (logits - highest).exp()
+    return weights / ((-highest).exp() + weights.sum(2, keepdim=True))
 
 
 class NGramCapsules(nn.Module):

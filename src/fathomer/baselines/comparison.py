@@ -61,7 +61,9 @@ class ComparisonModel(Network):
         """Classify a batch; there is no depth to force or to cap."""
         refuse_depths(self.config, depths, max_depth)
         if not batch.num_texts:
-            return Output(self.word_vectors.weight.new_zeros(0, self.config.num_labels), batch.words)
+            return Output(
+                self.word_vectors.weight.new_zeros(0, self.config.num_labels), batch.words
+            )
         tokens, places = self.embedding(batch)
         tokens = self.word_dropout(tokens.index_select(0, places))
         return Output(self.score(tokens, batch), depths=torch.zeros_like(batch.words))

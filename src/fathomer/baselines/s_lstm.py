@@ -22,6 +22,8 @@ from fathomer.nn.slstm import SLSTM
 class SentenceStateLSTM(ComparisonModel):
     """Let all words exchange information for the same number of steps."""
 
+    knows_depth = True
+
     def build(self, token_size: int) -> int:
         """Make the weights of the steps."""
         self.slstm = SLSTM(token_size, token_size, self.config.hidden_size)

@@ -34,6 +34,9 @@ class Output(NamedTuple):
 class Network(nn.Module):
     """Classify packed texts."""
 
+    knows_depth = False
+    """Whether the depths of the words mean something."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         if config.vocab_size < 1 or config.num_labels < 1:
