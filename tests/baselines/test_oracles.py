@@ -92,7 +92,7 @@ def attend(attention, node, context):
     values = [attention.value(each).chunk(HEADS) for each in context]
     heads = []
     for head in range(HEADS):
-        scores = [math.exp(query[head] @ k[head] / math.sqrt(len(query[head]))) for k in keys]
+        scores = [torch.exp(query[head] @ k[head] / math.sqrt(len(query[head]))) for k in keys]
         parts = [score / sum(scores) * v[head] for score, v in zip(scores, values, strict=True)]
         heads.append(sum(parts))
     return attention.norm(torch.relu(attention.output(torch.cat(heads))))
@@ -203,7 +203,9 @@ def test_capsules_see_n_grams_of_their_text_alone():
         for i in range(len(text)):
             start = width + i - (width - 1) // 2
             window = row[start : start + width].T
-            maps = torch.relu((ngram.convolution.weight * window).sum((1, 2)) + ngram.convolution.bias)
+            maps = torch.relu(
+                (ngram.convolution.weight * window).sum((1, 2)) + ngram.convolution.bias
+            )
             primary.append(squash(ngram.primary(maps).view(8, 8)))
         none = torch.zeros(8, 8, dtype=torch.float64)
         around = [none, *primary, none]

@@ -44,11 +44,15 @@ FORMULAS = {
 
 def embedding_parameters(config):
     words = 0 if config.fixed_words else config.vocab_size * config.word_size
-    return words + 256 * config.char_input_size + (3 * config.char_input_size + 1) * config.char_size
+    return (
+        words + 256 * config.char_input_size + (3 * config.char_input_size + 1) * config.char_size
+    )
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@pytest.mark.parametrize("settings", [{}, {"hidden_size": 24, "num_labels": 2, "fixed_words": True}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"hidden_size": 24, "num_labels": 2, "fixed_words": True}]
+)
 def test_a_model_has_as_many_parameters_as_its_formula_says(name, settings):
     config = small_config(name, **settings)
     letters = {
@@ -83,7 +87,9 @@ def test_a_matched_model_is_as_large_as_ours(name, reference):
 
 def test_a_model_that_cannot_be_as_small_says_so():
     config = small_config("capsule-b", hidden_size=4, fixed_words=True)
-    with pytest.raises(ConfigError, match=r"cannot have 1,\d\d\d parameters; the nearest are \d\d,"):
+    with pytest.raises(
+        ConfigError, match=r"cannot have 1,\d\d\d parameters; the nearest are \d\d,"
+    ):
         match_hidden_size(config)
 
 

@@ -112,13 +112,15 @@ class NGramCapsules(nn.Module):
 class CapsuleB(ComparisonModel):
     """Route what n-grams say to the labels."""
 
+    output: nn.ModuleList
+
     def build(self, token_size: int) -> int:
         """Make the three networks up to their last layer."""
         size = self.config.hidden_size
         self.ngrams = nn.ModuleList(NGramCapsules(width, token_size, size) for width in NGRAMS)
         return CAPSULES
 
-    def build_output(self, features: int) -> nn.Module:
+    def build_output(self, features: int) -> nn.ModuleList:
         """Make the last layers: a capsule per label, and one for what says nothing."""
         above = self.config.num_labels + 1
         return nn.ModuleList(CapsuleLayer(features, above) for _ in NGRAMS)
@@ -132,6 +134,6 @@ class CapsuleB(ComparisonModel):
             lengths_of(
                 label(self.hidden_dropout(ngram(table, batch)), batch.text_of, batch.num_texts)
             )
-            for ngram, label in zip(self.ngrams, self.output, strict=True)  # type: ignore[arg-type]
+            for ngram, label in zip(self.ngrams, self.output, strict=True)
         ]
         return torch.stack(lengths).mean(0)[:, :-1].log()

@@ -59,7 +59,8 @@ def multiply_adds_per_word(config: ModelConfig) -> float:
     depths = torch.arange(WORDS) % config.max_depth + 1 if config.name == "fathomer" else None
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         network(WordBatch.from_ids([range(WORDS)]), depths=depths)
-    return counter.get_total_flops() / 2 / WORDS
+    flops: int = counter.get_total_flops()
+    return flops / 2 / WORDS
 
 
 def match_hidden_size(config: ModelConfig) -> int:

@@ -50,8 +50,10 @@ class Attention(nn.Module):
         here: Bool[Tensor, "rows places"] | None = None,
     ) -> Float[Tensor, "rows H"]:
         """Give the next states; ``here`` says which places of the context are filled."""
-        query = self.query(nodes).unflatten(1, (HEADS, 1, -1))  # rows heads 1 size
-        key, value = context.unflatten(3, (HEADS, -1)).permute(2, 0, 3, 1, 4)
+        rows, places, _, size = context.shape
+        query = self.query(nodes).view(rows, HEADS, 1, size // HEADS)
+        heads = context.view(rows, places, 2, HEADS, size // HEADS)
+        key, value = heads.permute(2, 0, 3, 1, 4)  # rows heads places size
         mask = None if here is None else here[:, None, None]
         found = scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(1)
         states: Tensor = self.norm(torch.relu(self.output(found)))
@@ -81,9 +83,8 @@ class Cycle(nn.Module):
         context = torch.stack([of_h[left], of_h, of_h[right], of_e, of_s[batch.text_of]], 1)
         h = self.satellite(h, context)
         table, here = padded(self.relay.keys_and_values(h).flatten(1), batch)  # B T 2*H
-        context = torch.cat(
-            [self.relay.keys_and_values(s)[:, None], table.unflatten(2, (2, -1))], 1
-        )
+        of_s = self.relay.keys_and_values(s)[:, None]  # B 1 2 H
+        context = torch.cat([of_s, table.view(*table.shape[:2], 2, -1)], 1)
         here = torch.cat([here.new_ones(batch.num_texts, 1), here], 1)
         return h, self.relay(s, context, here)
 
