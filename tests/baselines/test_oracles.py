@@ -10,6 +10,7 @@ from fathomer.baselines.adasent import LEVELS
 from fathomer.baselines.capsule import NGRAMS, CapsuleLayer, squash
 from fathomer.baselines.comparison import packed, padded
 from fathomer.baselines.rcrn import listen
+from fathomer.baselines.star_transformer import HEADS as STAR_HEADS
 from fathomer.baselines.transformer import HEADS, LAYERS
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.sequence import sinusoids
@@ -87,11 +88,11 @@ def test_the_transformer_is_pytorch_s_encoder_over_each_text(hidden_size):
 
 def attend(attention, node, context):
     """Attend from one vector to a list of vectors, one head after another."""
-    query = attention.query(node).chunk(HEADS)
-    keys = [attention.key(each).chunk(HEADS) for each in context]
-    values = [attention.value(each).chunk(HEADS) for each in context]
+    query = attention.query(node).chunk(STAR_HEADS)
+    keys = [attention.key(each).chunk(STAR_HEADS) for each in context]
+    values = [attention.value(each).chunk(STAR_HEADS) for each in context]
     heads = []
-    for head in range(HEADS):
+    for head in range(STAR_HEADS):
         scores = [torch.exp(query[head] @ k[head] / math.sqrt(len(query[head]))) for k in keys]
         parts = [score / sum(scores) * v[head] for score, v in zip(scores, values, strict=True)]
         heads.append(sum(parts))
@@ -160,6 +161,7 @@ def compose(network, left, right):
     return by_left * left + by_right * right + new * torch.tanh(network.compose(both))
 
 
+@torch.no_grad()
 def route(layer, children):
     """Route the capsules of one group, given as a list of rows of capsules."""
     below, above, size, _ = layer.transform.shape

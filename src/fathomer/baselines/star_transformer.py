@@ -20,11 +20,12 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from fathomer.baselines.comparison import ComparisonModel, padded
-from fathomer.baselines.transformer import HEADS, whole_heads
+from fathomer.baselines.transformer import whole_heads
 from fathomer.nn.graph import WordBatch
 from fathomer.nn.pooling import pool_texts, pool_words
 from fathomer.nn.sequence import sinusoids
 
+HEADS = 4
 CYCLES = 4
 
 
@@ -94,7 +95,7 @@ class StarTransformer(ComparisonModel):
 
     def build(self, token_size: int) -> int:
         """Make the cycles."""
-        self.size = whole_heads(self.config.hidden_size)
+        self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
         self.cycles = nn.ModuleList(Cycle(self.size) for _ in range(CYCLES))
         return 3 * self.size

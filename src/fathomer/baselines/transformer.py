@@ -22,13 +22,13 @@ HEADS = 8
 LAYERS = 6
 
 
-def whole_heads(size: int) -> int:
+def whole_heads(size: int, heads: int) -> int:
     """Round a width up so that the heads share it equally.
 
-    >>> whole_heads(400), whole_heads(401)
+    >>> whole_heads(400, 8), whole_heads(401, 8)
     (400, 408)
     """
-    return -(-size // HEADS) * HEADS
+    return -(-size // heads) * heads
 
 
 class Transformer(ComparisonModel):
@@ -36,7 +36,7 @@ class Transformer(ComparisonModel):
 
     def build(self, token_size: int) -> int:
         """Make the stack of layers."""
-        self.size = whole_heads(self.config.hidden_size)
+        self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
         layer = nn.TransformerEncoderLayer(
             self.size,
