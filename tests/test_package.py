@@ -24,14 +24,16 @@ ORDER = [
     "data.corpora", "data.pretrained", "data.download", "data.check",
     "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
     "nn.pooling", "nn.interface", "nn.network", "nn", "nn.folded", "nn.int8", "nn.inference",
-    "baselines.comparison", "baselines.bilstm", "baselines.tfidf", "baselines",
+    "baselines.comparison", "baselines.adasent", "baselines.bilstm", "baselines.capsule", "baselines.rcrn",
+    "baselines.s_lstm", "baselines.transformer", "baselines.star_transformer", "baselines.tfidf",
+    "baselines", "baselines.sizes",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
     "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
     "lab.charts",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.bench", "cli",
+    "cli.data", "cli.bench", "cli.models", "cli",
     "__main__",
 ]  # fmt: skip
 

@@ -20,13 +20,14 @@ import torch
 from safetensors import SafetensorError
 
 import fathomer
-from fathomer.baselines import build_model
+from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_atomically
 from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
+from fathomer.training.metrics import shown_depth
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -93,26 +94,35 @@ class Artifact:
 
     def card(self) -> str:
         """Describe the model in Markdown."""
-        model = self.recipe.model
+        parameters = sum(p.numel() for p in self.network.parameters())
+        describe = _OURS if self.recipe.model.name == "fathomer" else _OTHER
         return _CARD.format(
             labels=", ".join(f"`{label}`" for label in self.labels),
-            model=model,
-            parameters=sum(p.numel() for p in self.network.parameters()),
+            description=describe.format(
+                model=self.recipe.model,
+                paper=MODELS[self.recipe.model.name].paper,
+                parameters=f", {parameters:,} parameters" if parameters else "",
+            ),
             scores="\n".join(
                 f"| {name.replace('_', ' ')} | {found['examples']:,} | {found['accuracy']:.4f} "
-                f"| {found['macro_f1']:.4f} | {found['mean_depth']:.2f} |"
+                f"| {found['macro_f1']:.4f} | {shown_depth(found['mean_depth'])} |"
                 for name in ("held_out", "test")
                 if (found := self.metrics.get(name))
             ),
         )
 
 
+_OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps
+({model.depth} selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words{parameters}."""
+
+_OTHER = """The model `{model.name}` ({paper}),
+{model.vocab_size:,} known words{parameters}. All settings are in `config.json`."""
+
 _CARD = """# A Fathomer text classifier
 
 Labels: {labels}.
 
-A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps ({model.depth}
-selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words, {parameters:,} parameters.
+{description}
 
 | texts | examples | accuracy | macro F1 | mean depth |
 |---|---:|---:|---:|---:|

@@ -17,7 +17,17 @@ DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
 TrainPrecision = Literal["float32", "bfloat16"]
 PredictPrecision = Literal["float32", "int8"]
-ModelName = Literal["fathomer", "bilstm", "tfidf"]
+ModelName = Literal[
+    "fathomer",
+    "adasent",
+    "bilstm",
+    "capsule-b",
+    "rcrn",
+    "s-lstm",
+    "star-transformer",
+    "tfidf",
+    "transformer",
+]
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:

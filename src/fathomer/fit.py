@@ -14,7 +14,7 @@ from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
-from fathomer.nn.interface import find_device
+from fathomer.nn.interface import find_device, trainable_parameters
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
@@ -38,6 +38,7 @@ def fit(
     *,
     held_out: Examples | None = None,
     vectors: Path | None = None,
+    match_parameters: bool = False,
     folder: Path | None = None,
     resume: bool = False,
     device: str = "cpu",
@@ -49,7 +50,9 @@ def fit(
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
-    prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
+    prepared = prepare(
+        examples, recipe, held_out=held_out, vectors=vectors, match_parameters=match_parameters
+    )
     settings = _settings(prepared)
     prepared.network.to(find_device(device))
     checkpoint = folder / CHECKPOINT if folder else None
@@ -142,6 +145,7 @@ def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> 
     return {
         "best_epoch": state.best_epoch,
         "epochs": len(state.history),
+        "parameters": trainable_parameters(state.network),
         "held_out": best.held_out,
         "mean_depth_sampled": best.mean_depth,
         "rollbacks": state.rollbacks,

@@ -85,6 +85,11 @@ class Predictor:
         """Give the largest depth that the model can select."""
         return self.artifact.recipe.model.max_depth
 
+    @property
+    def knows_depth(self) -> bool:
+        """Say whether the depths of the words mean something; there are models without them."""
+        return self.artifact.network.knows_depth
+
     def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
         """Answer each text; ``max_depth`` lets no word take more steps than that."""
         texts = checked_texts(texts)

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
+from fathomer.training.metrics import shown_depth
 
 
 def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
@@ -60,7 +61,8 @@ class _Running:
     def status(self) -> str:
         return (
             f"loss {self.loss / self.texts:.4f}  accuracy {self.correct / self.texts:.3f}  "
-            f"depth {self.depths / max(1, self.words):.2f}  {self.words_per_second():,.0f} words/s"
+            f"depth {shown_depth(self.depths / max(1, self.words))}  "
+            f"{self.words_per_second():,.0f} words/s"
         )
 
 
@@ -72,12 +74,12 @@ def _line(event: EpochDone | RolledBack, running: _Running, epochs: int) -> str:
         )
     line = (
         f"epoch {event.epoch}/{epochs}  loss {event.loss:.4f}  accuracy {event.accuracy:.3f}  "
-        f"depth {event.mean_depth:.2f}  {running.words_per_second():,.0f} words/s"
+        f"depth {shown_depth(event.mean_depth)}  {running.words_per_second():,.0f} words/s"
     )
     if event.held_out is None:
         return line
     held_out = (
         f"held out: accuracy {event.held_out['accuracy']:.3f}  "
-        f"depth {event.held_out['mean_depth']:.2f}"
+        f"depth {shown_depth(event.held_out['mean_depth'])}"
     )
     return f"{line}  |  {held_out}{'  (best)' if event.best else ''}"

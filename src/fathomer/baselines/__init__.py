@@ -5,8 +5,14 @@ from typing import NamedTuple
 from jaxtyping import UInt8
 from torch import Tensor
 
+from fathomer.baselines.adasent import AdaSent
 from fathomer.baselines.bilstm import StackedBiLSTM
+from fathomer.baselines.capsule import CapsuleB
+from fathomer.baselines.rcrn import RecurrentlyControlled
+from fathomer.baselines.s_lstm import SentenceStateLSTM
+from fathomer.baselines.star_transformer import StarTransformer
 from fathomer.baselines.tfidf import Tfidf
+from fathomer.baselines.transformer import Transformer
 from fathomer.config import ModelConfig, ModelName
 from fathomer.nn.interface import Network
 from fathomer.nn.network import DepthAdaptiveNetwork
@@ -24,8 +30,21 @@ MODELS: dict[ModelName, Model] = {
         DepthAdaptiveNetwork,
         "Liu et al. 2020, Depth-Adaptive Graph Recurrent Network for Text Classification",
     ),
+    "adasent": Model(AdaSent, "Zhao et al. 2015, Self-Adaptive Hierarchical Sentence Model"),
     "bilstm": Model(StackedBiLSTM, "Graves and Schmidhuber 2005, Framewise Phoneme Classification"),
+    "capsule-b": Model(
+        CapsuleB,
+        "Yang et al. 2018, Investigating Capsule Networks with Dynamic Routing for Text Classification",
+    ),
+    "rcrn": Model(
+        RecurrentlyControlled, "Tay et al. 2018, Recurrently Controlled Recurrent Networks"
+    ),
+    "s-lstm": Model(
+        SentenceStateLSTM, "Zhang et al. 2018, Sentence-State LSTM for Text Representation"
+    ),
+    "star-transformer": Model(StarTransformer, "Guo et al. 2019, Star-Transformer"),
     "tfidf": Model(Tfidf, "Salton and Buckley 1988, Term-Weighting Approaches"),
+    "transformer": Model(Transformer, "Vaswani et al. 2017, Attention Is All You Need"),
 }
 
 

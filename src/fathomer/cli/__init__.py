@@ -13,6 +13,7 @@ from fathomer import __version__
 from fathomer.cli import bench, data
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
+from fathomer.cli.models import models
 from fathomer.cli.predict import predict
 from fathomer.cli.train import train
 from fathomer.errors import FathomerError
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (train, evaluate, predict, explain):
+for command in (train, evaluate, predict, explain, models):
     app.command()(command)
 app.add_typer(data.app)
 app.add_typer(bench.app)

@@ -46,10 +46,12 @@ def print_json(content: dict[str, Any]) -> None:
 
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print a table of scores, one row per set of texts."""
+    from fathomer.training.metrics import shown_depth
+
     width = max([len("texts"), *map(len, rows)])
     print_line(f"{'texts':<{width}}  examples  accuracy  macro F1  mean depth")
     for name, scores in rows.items():
-        depth = f"{scores['mean_depth']:.2f}" if scores["mean_depth"] else "-"
+        depth = shown_depth(scores["mean_depth"])
         print_line(
             f"{name:<{width}}  {scores['examples']:>8,}  {scores['accuracy']:>8.4f}  "
             f"{scores['macro_f1']:>8.4f}  {depth:>10}"

@@ -37,6 +37,9 @@ def train(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")
     ] = None,
+    match_parameters: Annotated[
+        bool, typer.Option("--match-parameters", help="Make the model as large as fathomer's.")
+    ] = False,
     recipe: Annotated[
         str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
     ] = None,
@@ -101,6 +104,7 @@ def train(
         settings,
         held_out=parts.held_out,
         vectors=vectors_file,
+        match_parameters=match_parameters,
         folder=out,
         resume=resume,
         device=device,
@@ -109,6 +113,9 @@ def train(
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
+    if match_parameters:
+        size = artifact.recipe.model.hidden_size
+        messages.print(f"hidden size {size}: {metrics['parameters']:,} trainable parameters")
     artifact.save(out)  # whatever comes next, the model is there
     metrics |= _scores(artifact, parts, baseline)
     artifact.save(out)

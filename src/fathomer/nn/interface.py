@@ -44,6 +44,9 @@ def find_device(name: str) -> torch.device:
 class Network(nn.Module):
     """Classify packed texts."""
 
+    knows_depth = False
+    """Whether the depths of the words mean something."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         if config.vocab_size < 1 or config.num_labels < 1:
