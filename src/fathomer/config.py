@@ -15,7 +15,18 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
-ModelName = Literal["fathomer", "bilstm", "tfidf"]
+ModelName = Literal[
+    "fathomer",
+    "bilstm",
+    "text-cnn",
+    "swem-concat",
+    "char-cnn",
+    "dpcnn",
+    "drnn",
+    "region-embedding",
+    "fasttext",
+    "tfidf",
+]
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
