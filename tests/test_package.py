@@ -31,6 +31,7 @@ ORDER = [
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
+    "lab", "lab.published",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
     "cli.data", "cli",
     "__main__",
