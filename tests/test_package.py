@@ -21,7 +21,7 @@ ORDER = [
     "text", "text.tokenizer", "text.vectors", "text.vocabulary",
     "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
     "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
-    "data.corpora", "data.pretrained", "data.download", "data.check",
+    "data.corpora", "data.pretrained", "data.download", "data.check", "data.survey", "data.doctor",
     "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
     "nn.pooling", "nn.network", "nn", "nn.inference",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
@@ -29,7 +29,7 @@ ORDER = [
     "baselines", "baselines.tfidf",
     "artifact", "recipes", "pages", "predictor", "report", "render",
     "fit", "estimator", "explain", "progress",
-    "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
+    "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
     "cli.data", "cli",
     "__main__",
 ]  # fmt: skip

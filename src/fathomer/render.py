@@ -25,10 +25,11 @@ def report_page(report: Report, *, title: str) -> str:
         ["macro F1", f"{metrics.macro_f1:.4f}"],
         ["mean depth", f"{metrics.mean_depth:.2f}"],
     ]
-    if report.unseen and report.unseen.accuracy is not None:
+    unseen = report.unseen
+    if unseen and unseen.accuracy is not None and unseen.examples < metrics.examples:
         scores += [
-            ["examples not in training", f"{report.unseen.examples:,}"],
-            ["accuracy on these", f"{report.unseen.accuracy:.4f}"],
+            ["examples not in training", f"{unseen.examples:,}"],
+            ["accuracy on these", f"{unseen.accuracy:.4f}"],
         ]
     sections = [
         f"<h1>{html.escape(title)}</h1>",
@@ -184,6 +185,7 @@ def _mistakes(report: Report) -> str:
 
 _STYLE = """
 body { max-width: 60rem; }
+h1 { margin-bottom: .5rem; }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; }

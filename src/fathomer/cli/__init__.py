@@ -11,6 +11,7 @@ import typer
 
 from fathomer import __version__
 from fathomer.cli import data
+from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.predict import predict
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (train, evaluate, predict, explain):
+for command in (check, train, evaluate, predict, explain):
     app.command()(command)
 app.add_typer(data.app)
 
