@@ -58,9 +58,7 @@ def evaluate(
     _check_targets(plot, html)
     predictor = load(folder)
     trained = predictor.artifact.metrics
-    if trained.get("data_name") == data:  # by default, the very fold that training left out
-        fold = trained.get("fold") if fold is None else fold
-        folds = trained.get("folds") if folds is None else folds
+    fold, folds = _default_fold(trained, data, fold, folds)
     source = open_source(
         data,
         text_column=text_column,
@@ -74,17 +72,26 @@ def evaluate(
     messages = messages_console()
     for note in [*source.notes, *_leak(trained, source)]:
         messages.print(note, highlight=False)
-    report = make_report(
-        predictor,
-        source.train if source.test is None else source.test,
-        training_texts=training_texts(source, data_dir=data_dir),
-        max_depth=max_depth,
-    )
+    tested = source.train if source.test is None else source.test
+    trained_on = training_texts(source, data_dir=data_dir)
+    report = make_report(predictor, tested, training_texts=trained_on, max_depth=max_depth)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
         print_json(report.to_dict() | describe(source))
     else:
         _print_report(report, data)
+
+
+def _default_fold(
+    trained: dict[str, Any], data: str, fold: int | None, folds: int | None
+) -> tuple[int | None, int | None]:
+    """Choose, unless the user did, the very fold that training left out."""
+    if trained.get("data_name") != data:
+        return fold, folds
+    return (
+        trained.get("fold") if fold is None else fold,
+        trained.get("folds") if folds is None else folds,
+    )
 
 
 def _check_targets(plot: Path | None, html: Path | None) -> None:

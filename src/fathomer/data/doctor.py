@@ -56,7 +56,9 @@ def diagnose(train: Survey, others: Sequence[Survey], *, recipe: Recipe) -> list
     """Look at the training data, and at other parts beside it; the worst findings come first."""
     found = _named(train, [*_find_in_reading(train), *_find_in_rows(train)])
     if train.entries:
-        found += _named(train, [*_find_in_labels(train), *_find_in_texts(train, recipe)])
+        useless = list(_find_useless_labels(train))
+        found += _named(train, useless or _find_in_labels(train))
+        found += _named(train, _find_in_texts(train, recipe))
     elif not train.problem:
         found += _named(train, [Finding("error", "no_texts", "no row has a text and a label")])
     for other in others:
@@ -117,25 +119,26 @@ def _find_in_rows(survey: Survey) -> Iterator[Finding]:
         yield Finding("warning", kind, message, len(lines), tuple(lines[:FIRST]))
 
 
-def _find_in_labels(survey: Survey) -> Iterator[Finding]:
-    counts = survey.label_counts
-    texts, labels = len(survey.entries), len(counts)
-    most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+def _find_useless_labels(survey: Survey) -> Iterator[Finding]:
+    """Find labels from which nothing can be learned."""
+    texts, labels = len(survey.entries), len(survey.label_counts)
     if labels == 1:
-        message = f"only one label ({most!r}); a classifier needs at least two"
+        message = f"only one label ({survey.entries[0].label!r}); a classifier needs at least two"
         yield Finding("error", "one_label", message)
-        return
-    if _looks_swapped(survey):
+    elif _looks_swapped(survey):
         used = survey.used
         hint = f"--text-column {used.label_column} --label-column {used.text_column}"
         message = f"{labels:,} labels, longer than the texts: texts and labels seem swapped; {hint}"
         yield Finding("error", "swapped", message, labels)
-        return
-    if labels == texts:
-        yield Finding(
-            "error", "unique_labels", f"each of {texts:,} texts has its own label", labels
-        )
-        return
+    elif labels == texts:
+        message = f"each of {texts:,} texts has its own label"
+        yield Finding("error", "unique_labels", message, labels)
+
+
+def _find_in_labels(survey: Survey) -> Iterator[Finding]:
+    """Find labels that are many, rare or far more frequent than others."""
+    counts = survey.label_counts
+    texts, labels = len(survey.entries), len(counts)
     if labels > texts / 2:
         message = f"{labels:,} labels for {texts:,} texts; is this the column of the labels?"
         yield Finding("warning", "many_labels", message, labels)
@@ -148,6 +151,7 @@ def _find_in_labels(survey: Survey) -> Iterator[Finding]:
         lines = tuple(first[label] for label in few[:FIRST])
         message += f": {_listed(few, counts)}"
         yield Finding("warning", "rare_labels", message, len(few), lines)
+    most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
     if counts[most] > IMBALANCE * counts[least]:
         yield Finding(
             "warning",
