@@ -76,7 +76,7 @@ def test_a_report_without_mistakes_is_a_page_too():
 
 
 @pytest.mark.parametrize(
-    "labels", [["bad", "good"], ["$x_{", "日本語", "a\nb"], [f"label{n}" for n in range(45)]]
+    "labels", [["bad", "good"], ["$x_{$", "日本語", "a\nb"], [f"label{n}" for n in range(45)]]
 )
 def test_any_labels_can_be_drawn(labels):
     png = confusion_png(report_with(labels))

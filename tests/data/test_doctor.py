@@ -162,6 +162,13 @@ def test_other_columns_are_found_and_suggested():
     assert command[5:] == ["--text-column", "The review", "--label-column", "Sentiment"]
 
 
+def test_a_column_of_different_values_is_not_taken_for_labels():
+    rows = [(n, text) for n, (text, _) in enumerate(HEALTHY)]
+    finding = only(write("a.csv", rows, header="id,review"))
+    assert (finding.level, finding.problem) == ("error", "unreadable")
+    assert "no column 'label' in the header ('id', 'review')" in finding.message
+
+
 def test_only_the_missing_column_is_guessed():
     rows = [(text, label, "a") for text, label in HEALTHY]
     survey = write("a.csv", rows, header="Text,class,constant")
