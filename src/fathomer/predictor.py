@@ -19,13 +19,13 @@ from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, did_you_mean
 from fathomer.nn.folded import folded
-from fathomer.nn.inference import classify
+from fathomer.nn.inference import Classified, classify
 from fathomer.nn.int8 import available, quantised
 from fathomer.nn.interface import Network, find_device
 from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.text.tokenizer import Words
 from fathomer.training.metrics import Metrics, score
-from fathomer.training.prepare import encode_examples
+from fathomer.training.prepare import LabelledTexts, encode_examples
 
 BATCH_WORDS = 4000
 """Words that the network reads at a time: enough for its matrix products, and bounded memory."""
@@ -60,6 +60,13 @@ class Prediction:
         if words:
             answer["words"] = [word._asdict() for word in self.words]
         return answer
+
+
+class Answered(NamedTuple):
+    """Hold labelled texts together with the network's answers to them."""
+
+    data: LabelledTexts
+    answers: Classified
 
 
 class Predictor:
@@ -120,10 +127,15 @@ class Predictor:
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts."""
+        answered = self.answer(examples, max_depth=max_depth)
+        return score(answered.answers, answered.data.targets, self.labels)
+
+    def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
+        """Answer labelled texts, for whoever wants to score or to look into the answers."""
         artifact = self.artifact
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
         answers = classify(self.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth)
-        return score(answers, data.targets, self.labels)
+        return Answered(data, answers)
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

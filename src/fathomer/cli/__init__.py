@@ -11,6 +11,7 @@ import typer
 
 from fathomer import __version__
 from fathomer.cli import bench, data
+from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.models import models
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (train, evaluate, predict, explain, models):
+for command in (check, train, evaluate, predict, explain, models):
     app.command()(command)
 app.add_typer(data.app)
 app.add_typer(bench.app)

@@ -44,15 +44,33 @@ def print_json(content: dict[str, Any]) -> None:
     typer.echo(json.dumps(content, ensure_ascii=False))
 
 
+def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> None:
+    """Print rows under a header; columns from the number ``right`` on hold numbers."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    for row in [header, *rows]:
+        cells = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - cell_len(cell))
+            cells.append(space + cell if number >= right else cell + space)
+        print_line("  ".join(cells).rstrip())
+
+
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print a table of scores, one row per set of texts."""
     from fathomer.training.metrics import shown_depth
 
-    width = max([len("texts"), *map(len, rows)])
-    print_line(f"{'texts':<{width}}  examples  accuracy  macro F1  mean depth")
-    for name, scores in rows.items():
-        depth = shown_depth(scores["mean_depth"])
-        print_line(
-            f"{name:<{width}}  {scores['examples']:>8,}  {scores['accuracy']:>8.4f}  "
-            f"{scores['macro_f1']:>8.4f}  {depth:>10}"
-        )
+    print_table(
+        ["texts", "examples", "accuracy", "macro F1", "mean depth"],
+        [
+            [
+                name,
+                f"{scores['examples']:,}",
+                f"{scores['accuracy']:.4f}",
+                f"{scores['macro_f1']:.4f}",
+                shown_depth(scores["mean_depth"]),
+            ]
+            for name, scores in rows.items()
+        ],
+    )

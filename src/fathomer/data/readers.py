@@ -99,6 +99,20 @@ def iterate_rows(
             raise source.error("the file is empty")
 
 
+def read_columns(path: Path, *, encoding: str = "utf-8") -> list[str]:
+    """Name the columns of a table, or the keys of the first JSON object; fastText's have none."""
+    source = _Source(path, "", "", encoding)
+    reader = _reader_of(source)
+    with _opened(source) as lines:
+        if isinstance(reader, partial):
+            return next(_cells(source, lines, reader.keywords["delimiter"]), (0, []))[1]
+        first = next(filter(str.strip, lines), "") if reader is _json_rows else ""
+    try:
+        return list(json.loads(first))
+    except (ValueError, TypeError, RecursionError):  # whoever reads the rows will say so
+        return []
+
+
 def _reader_of(source: _Source) -> _Reader:
     """Choose the reader by the file's name or, if that says nothing, by its first line."""
     name = source.path.name.lower().removesuffix(".gz")
