@@ -19,7 +19,7 @@ SOURCE = Path(fathomer.__file__).parent
 ORDER = [
     "errors", "config", "files",
     "text", "text.tokenizer", "text.vectors", "text.vocabulary",
-    "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
+    "data", "data.spool", "data.examples", "data.records", "data.readers", "data.demo", "data.batches",
     "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
     "data.corpora", "data.pretrained", "data.download", "data.check",
     "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
