@@ -27,7 +27,7 @@ ORDER = [
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
     "baselines", "baselines.tfidf",
-    "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
+    "artifact", "recipes", "predictor", "tables", "fit", "estimator", "explain", "progress",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
     "cli.data", "cli",
     "__main__",

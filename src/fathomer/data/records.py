@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +67,38 @@ def iterate_records(source: Source) -> Iterator[Record]:
             yield record
         if record is None:
             raise source.error("the file is empty")
+
+
+def arriving_records(stream: BufferedReader, encoding: str) -> Iterator[list[Record]]:
+    """Give the lines of a stream as they arrive, all that are there at a time.
+
+    A stream goes on after bytes that cannot be decoded, which become U+FFFD.
+    """
+    codec = _codec(Source(Path("-"), "", None, encoding))
+    decoder = codecs.getincrementaldecoder(codec)(errors="replace")
+    number, pending, ended = 1, "", False
+    while not ended:
+        piece = stream.read1(1 << 16)  # waits for the first byte only
+        ended = not piece
+        lines, newline, rest = decoder.decode(piece, final=ended).rpartition("\n")
+        arrived = (pending + lines).split("\n") if newline else []
+        pending = rest if newline else pending + rest
+        if ended and pending:
+            arrived.append(pending)
+        if arrived:
+            yield [
+                Record(place, line.removesuffix("\r"), None)
+                for place, line in enumerate(arrived, start=number)
+            ]
+            number += len(arrived)
+
+
+def count_lines(path: Path) -> int | None:
+    """Count the lines of a file, unless it is a stream or packed."""
+    if not path.is_file() or path.suffix.lower() == ".gz":
+        return None
+    with path.open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, 1 << 20), b""))
 
 
 @contextmanager
