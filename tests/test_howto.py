@@ -17,7 +17,9 @@ def test_a_table_is_answered_as_the_page_shows(run, demo, tmp_path):
     command, shown = re.search(r"\$ fathomer (predict .*--depths)\n(.*\n)", PAGE).groups()
     assert run(*command.split()) == (0, "", shown)
     found = (tmp_path / "answers.csv").read_text(encoding="utf-8")
-    assert without_figures(found.partition("3,")[0]) == without_figures(answers.partition("3,")[0])
+    assert without_figures(found.partition("\n3,")[0]) == without_figures(
+        answers.partition("\n3,")[0]
+    )
     code, _, err = run(*command.split(), "--resume")
     assert (code, err) == (2, "fathomer: answers.csv: is complete; there is nothing to resume\n")
 
