@@ -6,7 +6,7 @@ import json
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fathomer import tables
@@ -125,6 +125,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1), tab=st.booleans())
+@example(rows=[("a\rb", "\r"), ("a\tb", ","), ('"', "\n")], tab=False)
 def test_any_cells_come_back_as_they_were(tmp_path_factory, rows, tab):
     folder = tmp_path_factory.mktemp("cells")
     buffer, delimiter = io.StringIO(newline=""), "\t" if tab else ","
@@ -177,7 +178,7 @@ def test_half_a_line_after_the_last_notes_is_cut_off(tmp_path):
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(2))
     with (tmp_path / "out.csv.partial").open("ab") as file:
-        file.write('15,"Half a line\né'.encode()[:-1])
+        file.write(('15,"Half a line\n' + "é" * len(straight)).encode()[:-1])
     assert answer("in.csv", tmp_path, resume=True) == straight
 
 
