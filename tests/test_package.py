@@ -19,7 +19,7 @@ SOURCE = Path(fathomer.__file__).parent
 ORDER = [
     "errors", "config", "files",
     "text", "text.tokenizer", "text.vectors", "text.vocabulary",
-    "data", "data.spool", "data.examples", "data.readers", "data.demo", "data.batches",
+    "data", "data.spool", "data.examples", "data.records", "data.readers", "data.demo", "data.batches",
     "data.layouts", "data.corpus", "data.catalogue", "data.amazon16", "data.places",
     "data.corpora", "data.pretrained", "data.download", "data.check", "data.survey", "data.doctor",
     "nn.graph", "nn.embedding", "nn.lstm", "nn.sequence", "nn.depth", "nn.steps", "nn.backward", "nn.slstm",
@@ -30,7 +30,7 @@ ORDER = [
     "baselines.transformer", "baselines.star_transformer", "baselines", "baselines.sizes",
     "training", "training.metrics", "training.schedule", "training.events", "training.prepare",
     "training.checkpoint", "training.loop",
-    "artifact", "recipes", "pages", "predictor", "report", "render", "fit", "estimator", "explain", "progress",
+    "artifact", "recipes", "pages", "predictor", "tables", "report", "render", "fit", "estimator", "explain", "progress",
     "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
     "lab.charts",
     "lab.published",

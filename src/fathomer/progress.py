@@ -1,4 +1,7 @@
-"""Training as a person watches it: a bar in a terminal, plain lines elsewhere. All on stderr."""
+"""Training and answering as a person watches them: a bar in a terminal, plain lines elsewhere.
+
+All of it is on stderr.
+"""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fathomer.data.records import Record
 from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
 from fathomer.training.metrics import shown_depth
 
@@ -38,6 +42,28 @@ def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator
                 console.print(_line(event, running, epochs), highlight=False)
                 running = _Running()
             yield event
+
+
+def watch_answers(
+    chunks: Iterable[list[Record]], console: Console, *, lines: int | None
+) -> Iterator[list[Record]]:
+    """Show how far the answers to a file of so many lines are, if their number is known."""
+    bar = Progress(
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[texts]:,} texts  {task.fields[speed]:,.0f} texts/s"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    started, texts = time.perf_counter(), 0
+    with bar:
+        task = bar.add_task("", total=lines, texts=0, speed=0.0)
+        for chunk in chunks:
+            yield chunk
+            texts += len(chunk)
+            speed = texts / (time.perf_counter() - started)
+            bar.update(task, completed=chunk[-1].line, texts=texts, speed=speed)
 
 
 class _Running:

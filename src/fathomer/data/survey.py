@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from fathomer.data.check import split_words
 from fathomer.data.examples import Examples
-from fathomer.data.readers import Row, iterate_rows, read_columns
+from fathomer.data.readers import Row, iterate_rows
+from fathomer.data.records import read_columns
 from fathomer.errors import DataError
 
 SAMPLE = 500
