@@ -11,6 +11,7 @@ keeps working, and each carries one line that says what was wrong, where, and wh
     ├── ArtifactError      (ValueError)         a folder is not a model, or a damaged one
     ├── DepthError         (ValueError)         a depth lies outside 1..max_depth
     ├── TrainingError      (RuntimeError)       training cannot go on
+    ├── ExportError        (RuntimeError)       a model cannot be exported
     └── MissingExtraError  (ImportError)        an optional package is not installed
 """
 
@@ -48,6 +49,10 @@ class DepthError(FathomerError, ValueError):
 
 class TrainingError(FathomerError, RuntimeError):
     """Report training that cannot go on."""
+
+
+class ExportError(FathomerError, RuntimeError):
+    """Report a model that cannot be exported."""
 
 
 class MissingExtraError(FathomerError, ImportError):

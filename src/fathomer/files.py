@@ -26,6 +26,18 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         raise
 
 
+def check_writable(path: Path) -> None:
+    """Find out before the work whether its result can be written to a file."""
+    if path.is_dir():
+        raise ConfigError(f"{path}: is a folder; name a file")
+    probe = path.with_name(f".{path.name}.probe")
+    try:
+        write_atomically(probe, "")
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+
+
 def remove_leftovers(path: Path) -> None:
     """Delete what a killed :func:`write_atomically` has left beside ``path``."""
     for leftover in path.parent.glob(f".{path.name}.*"):

@@ -14,6 +14,7 @@ from fathomer.cli import bench, data
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
+from fathomer.cli.export import export
 from fathomer.cli.models import models
 from fathomer.cli.predict import predict
 from fathomer.cli.train import train
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (check, train, evaluate, predict, explain, models):
+for command in (check, train, evaluate, predict, explain, export, models):
     app.command()(command)
 app.add_typer(data.app)
 app.add_typer(bench.app)

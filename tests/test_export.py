@@ -1,0 +1,190 @@
+"""The ONNX file answers as the predictor does, and stops where it stops."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import fathomer
+from fathomer.artifact import Artifact
+from fathomer.errors import ExportError, MissingExtraError
+from fathomer.export import export, packed, serialise, trial_batches
+from fathomer.files import sha256_of
+from fathomer.fit import fit
+from fathomer.nn import WordBatch
+from fathomer.predictor import Predictor
+
+from .documents import blocks
+from .nn.networks import RAGGED, random_network, random_texts
+from .nn.networks import packed as packed_ids
+from .tiny import TINY, tiny_artifact, tiny_examples
+
+onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+
+PAGE = (Path(__file__).parents[1] / "docs" / "howto" / "export.md").read_text(encoding="utf-8")
+
+
+def opened(content, **options):
+    settings = onnxruntime.SessionOptions()
+    for name, value in options.items():
+        setattr(settings, name, value)
+    return onnxruntime.InferenceSession(content, settings, providers=["CPUExecutionProvider"])
+
+
+def asked(session, batch):
+    """Ask a graph for the answers to a batch of the network's."""
+    names = ("words", "lengths", "unknown")
+    return session.run(None, {name: getattr(batch, name).numpy() for name in names})
+
+
+def graph_of(network):
+    from fathomer.export.steps import NetworkGraph
+
+    model = NetworkGraph(network).model()
+    onnx.checker.check_model(model, full_check=True)
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
+@pytest.mark.parametrize("depth", ["gumbel", "soft", "full"])
+def test_the_graph_answers_as_the_network_does(sequence, depth):
+    network = random_network(sequence=sequence, depth=depth, max_positions=5)
+    session = opened(graph_of(network))
+    texts = [random_texts(seed=number, texts=3 * number + 1) for number in range(5)]
+    texts += [RAGGED, [[]], [[], []], [[3]], [[-1]]]
+    batches = [*map(packed_ids, texts), WordBatch.from_ids([[1, 2, 3]]), WordBatch.from_ids([[]])]
+    for batch in batches:
+        with torch.inference_mode():
+            expected = network(batch)
+        probabilities, depths = asked(session, batch)
+        np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
+        assert depths.tolist() == expected.depths.tolist()
+
+
+def test_a_stopped_word_takes_part_in_no_product(tmp_path):
+    network = random_network()
+    session = opened(
+        graph_of(network), enable_profiling=True, profile_file_prefix=str(tmp_path / "p")
+    )
+    _, depths = asked(session, packed_ids(RAGGED))
+    events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    width = 3 * network.config.hidden_size
+    shapes = [
+        event["args"]["input_type_shape"][0]["float"]
+        for event in events
+        if event.get("args", {}).get("op_name") in ("MatMul", "Gemm", "FusedMatMul")
+    ]
+    running = [rows for rows, columns in shapes if columns == width and rows > 0]
+    running.remove(len(RAGGED))  # the last product is that of the texts, pooled to the same width
+    assert len(set(depths.tolist())) > 2
+    assert running == [int((depths > layer).sum()) for layer in range(max(depths))]
+
+
+def test_the_file_runs_and_says_what_it_is(run, tmp_path):
+    artifact = tiny_artifact()
+    artifact.save(tmp_path / "model")
+    code, out, err = run("export", "model", "--out", "model.onnx", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["bytes"] == (tmp_path / "model.onnx").stat().st_size
+    assert found["largest_difference"] < 1e-5
+    session = opened(str(tmp_path / "model.onnx"))
+    about = session.get_modelmeta().custom_metadata_map
+    assert tuple(json.loads(about["fathomer.labels"])) == artifact.labels
+    assert json.loads(about["fathomer.settings"]) == artifact.recipe.to_dict()
+    assert about["fathomer.depth"].startswith("adaptive: ")
+    tokenizer = json.loads(about["fathomer.tokenizer"])
+    assert tokenizer["sha256"] == sha256_of(tmp_path / "model" / tokenizer["file"])
+    texts = ["The film was lovely.", "", "Good?", "zzz " * 70, "bad"]
+    probabilities, _ = session.run(None, packed(texts, artifact)._asdict())
+    expected = fathomer.load(tmp_path / "model").predict(texts)
+    np.testing.assert_allclose(
+        probabilities, [list(p.probabilities.values()) for p in expected], atol=1e-6
+    )
+
+
+def test_the_depth_is_said_on_the_screen(run, tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    code, out, _ = run("export", "model", "--out", "model.onnx")
+    assert code == 0
+    assert "\ndepth adaptive: each word's depth is selected inside the graph" in out
+    assert re.search(r"compared with the predictor: \d+ texts in \d+ batches", out)
+
+
+def test_trial_texts_cover_what_is_special():
+    batches = list(trial_batches(["good", "film"]))
+    assert [""] in batches
+    assert len({len(batch) for batch in batches}) >= 4
+    lengths = {len(text.split()) for batch in batches for text in batch}
+    assert {0, 1, 300} <= lengths
+    words = packed([text for batch in batches for text in batch], tiny_artifact())
+    assert (words.words < 0).any()
+    assert (words.words > 0).any()
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [("text_mean", "probabilities differ by"), ("select_depths", "depths differ")],
+)
+def test_a_graph_that_disagrees_is_not_written(tmp_path, monkeypatch, broken, message):
+    from fathomer.export.steps import NetworkGraph
+
+    def text_mean(self, h):
+        return self.sum_over_text(self.on_grid(h))
+
+    def select_depths(self, features):
+        inner, _ = select(self, features)
+        return inner, self.op("Expand", self.number(1), self.op("Shape", "words"))
+
+    select = NetworkGraph.select_depths
+    monkeypatch.setattr(NetworkGraph, broken, locals()[broken])
+    with pytest.raises(ExportError, match=message):
+        export(Predictor(tiny_artifact()), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_models_are_refused_in_one_line(run, tmp_path):
+    recipe = TINY.updated({"model": {"name": "swem-concat"}, "train": {"epochs": 1}})
+    fit(tiny_examples(), recipe).artifact.save(tmp_path / "model")
+    code, out, err = run("export", "model", "--out", "model.onnx")
+    assert (code, out) == (2, "")
+    assert err == "fathomer: the model swem-concat cannot be exported; only fathomer can\n"
+    assert not (tmp_path / "model.onnx").exists()
+
+
+def test_a_target_that_cannot_be_written_is_told_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Artifact, "load", lambda folder: pytest.fail("the model was loaded"))
+    (tmp_path / "folder").mkdir()
+    code, _, err = run("export", "model", "--out", "missing/model.onnx")
+    assert code == 2
+    assert err == ("fathomer: missing/model.onnx: cannot be written (No such file or directory)\n")
+    code, _, err = run("export", "model", "--out", "folder")
+    assert (code, err) == (2, "fathomer: folder: is a folder; name a file\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_missing_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[onnx\]'"):
+        export(Predictor(tiny_artifact()), tmp_path / "model.onnx")
+
+
+def test_a_model_beyond_what_onnx_holds_is_refused(monkeypatch):
+    monkeypatch.setattr("fathomer.export._LARGEST", 1000)
+    with pytest.raises(ExportError, match="larger than the 2 GB"):
+        serialise(tiny_artifact())
+
+
+def test_the_python_of_the_page_runs(demo, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").symlink_to(demo.folder)
+    export(fathomer.load("model"), Path("model.onnx"))
+    [block] = blocks(PAGE, "python")
+    exec(compile(block, "export.md", "exec"), {})
+    [shown] = blocks(PAGE, "text")
+    assert re.sub(r"\d\.\d+", "", capsys.readouterr().out) == re.sub(r"\d\.\d+", "", shown)
