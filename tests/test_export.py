@@ -11,7 +11,7 @@ import torch
 
 import fathomer
 from fathomer.artifact import Artifact
-from fathomer.errors import ExportError, MissingExtraError
+from fathomer.errors import ConfigError, ExportError, MissingExtraError
 from fathomer.export import export, packed, serialise, trial_batches
 from fathomer.files import sha256_of
 from fathomer.fit import fit
@@ -165,6 +165,8 @@ def test_a_target_that_cannot_be_written_is_told_before_the_work(run, tmp_path, 
     assert err == ("fathomer: missing/model.onnx: cannot be written (No such file or directory)\n")
     code, _, err = run("export", "model", "--out", "folder")
     assert (code, err) == (2, "fathomer: folder: is a folder; name a file\n")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        export(Predictor(tiny_artifact()), tmp_path / "missing" / "model.onnx")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 

@@ -32,7 +32,7 @@ ORDER = [
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "pages", "predictor", "tables", "report", "render",
     "fit", "estimator", "explain", "progress",
-    "export.writer", "export.reading", "export.steps", "export",
+    "export.writer", "export.reading", "export.steps", "export", "hub",
     "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
     "lab.charts",
     "lab.published",

@@ -103,6 +103,8 @@ class Artifact:
                 paper=MODELS[self.recipe.model.name].paper,
                 parameters=f", {parameters:,} parameters" if parameters else "",
             ),
+            data=self._data(),
+            max_words=self.recipe.text.max_words,
             scores="\n".join(
                 f"| {name.replace('_', ' ')} | {found['examples']:,} | {found['accuracy']:.4f} "
                 f"| {found['macro_f1']:.4f} | {shown_depth(found['mean_depth'])} |"
@@ -111,6 +113,16 @@ class Artifact:
             ),
         )
 
+    def _data(self) -> str:
+        """Say what the model was trained on, as far as that is known."""
+        name, found = self.metrics.get("data_name"), self.metrics.get("data")
+        lines = [f"Trained on `{name}`." if name else "Trained on texts without a name."]
+        if found:
+            lines.append(f"Fingerprint of texts and labels: `{found}`.")
+        if command := self.metrics.get("command"):
+            lines.append(f"\n\n```console\n$ {command}\n```")
+        return " ".join(lines)
+
 
 _OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps
 ({model.depth} selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words{parameters}."""
@@ -118,7 +130,15 @@ _OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model
 _OTHER = """The model `{model.name}` ({paper}),
 {model.vocab_size:,} known words{parameters}. All settings are in `config.json`."""
 
-_CARD = """# A Fathomer text classifier
+_CARD = """---
+library_name: fathomer
+pipeline_tag: text-classification
+tags:
+- text-classification
+- adaptive-depth
+---
+
+# A Fathomer text classifier
 
 Labels: {labels}.
 
@@ -134,6 +154,16 @@ import fathomer
 predictor = fathomer.load("this folder")
 predictor.predict(["a text"])
 ```
+
+## Data
+
+{data}
+
+## Limits
+
+The model knows the labels above and no others: it gives every text one of them, also a text of another
+kind or language than it was trained on. It reads the first {max_words:,} words of a text. The scores hold
+for texts like those that they were measured on.
 """
 
 
