@@ -32,12 +32,12 @@ ORDER = [
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "pages", "predictor", "tables", "report", "render",
     "fit", "estimator", "explain", "progress",
-    "export.writer", "export.reading", "export.steps", "export", "hub",
+    "export.writer", "export.reading", "export.steps", "export", "hub", "tune",
     "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
     "lab.charts",
     "lab.published",
     "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.bench", "cli.models", "cli.export", "cli",
+    "cli.data", "cli.bench", "cli.models", "cli.export", "cli.tune", "cli",
     "__main__",
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from fathomer.cli.export import export
 from fathomer.cli.models import models
 from fathomer.cli.predict import predict
 from fathomer.cli.train import train
+from fathomer.cli.tune import tune
 from fathomer.errors import FathomerError
 
 # The parent of all that a user can type wrong; newer versions of typer carry a click of their own.
@@ -29,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (check, train, evaluate, predict, explain, export, models):
+for command in (check, train, evaluate, predict, explain, export, tune, models):
     app.command()(command)
 app.add_typer(data.app)
 app.add_typer(bench.app)

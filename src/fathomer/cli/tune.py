@@ -1,0 +1,109 @@
+"""The command ``fathomer tune``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathomer.cli.options import Data, DataDir, Encoding, Json, LabelColumn, TextColumn, Vectors
+from fathomer.cli.output import messages_console, print_json, print_line, print_table
+from fathomer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fathomer.tune import Trial
+
+
+def tune(
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")],
+    minutes: Annotated[float, typer.Option(metavar="N", help="Time for the search.")] = 10.0,
+    max_mb: Annotated[
+        float | None, typer.Option(metavar="N", help="Largest model, in megabytes.")
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option(metavar="R.toml", help="Settings to begin with.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    ] = None,
+    vectors: Vectors = None,
+    data_dir: DataDir = None,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    encoding: Encoding = "utf-8",
+    as_json: Json = False,
+) -> None:
+    """Search for good settings; the same command again continues the search.
+
+    Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out recipe.toml
+    """
+    from fathomer.config import Recipe
+    from fathomer.data.corpora import open_source
+    from fathomer.data.pretrained import find_vectors
+    from fathomer.files import check_writable, write_atomically
+    from fathomer.recipes import find_recipe, shipped_recipes
+    from fathomer.tune import check_budget
+    from fathomer.tune import tune as search
+
+    own = data if data in shipped_recipes() else None
+    settings = find_recipe(recipe or own or "") if recipe or own else Recipe()
+    settings = settings.with_settings(set_ or [])
+    check_budget(settings, minutes)
+    check_writable(out)
+    source = open_source(
+        data,
+        text_column=text_column,
+        label_column=label_column,
+        encoding=encoding,
+        data_dir=data_dir,
+    )
+    messages = messages_console()
+    tuned = search(
+        source.train,  # the test part is for the end, and not looked at
+        settings,
+        minutes=minutes,
+        max_mb=max_mb,
+        journal=out.with_name(f"{out.name}.trials"),
+        vectors=find_vectors(vectors, data_dir) if vectors else None,
+        report=lambda trial: messages.print(
+            f"trial {trial.number + 1}: held-out accuracy {trial.accuracy:.4f} "
+            f"after {trial.seconds:.0f} s"
+        ),
+    )
+    if not tuned.trials:
+        if tuned.interrupted:
+            raise KeyboardInterrupt
+        raise ConfigError(f"no trial got through an epoch in {minutes:g} minutes; give more time")
+    best = tuned.trials[0]
+    write_atomically(out, settings.with_values(best.settings).to_toml())
+    if as_json:
+        print_json({"out": str(out), "trials": [trial._asdict() for trial in tuned.trials]})
+    else:
+        _print(tuned.trials)
+        print_line(f"{out}: the settings of trial {best.number + 1}")
+    if tuned.interrupted:
+        messages.print("Stopped: the best so far is kept; the same command continues.")
+        raise typer.Exit(130)
+
+
+def _print(trials: "list[Trial]") -> None:
+    """Print the trials, the best first."""
+    names = [name.partition(".")[2] for name in trials[0].settings]
+    print_table(
+        ["trial", "accuracy", "depth", "MB", "seconds", *names],
+        [
+            [
+                str(trial.number + 1),
+                f"{trial.accuracy:.4f}",
+                f"{trial.mean_depth:.2f}",
+                f"{trial.megabytes:.1f}",
+                f"{trial.seconds:.0f}",
+                *(
+                    f"{value:.3g}" if isinstance(value, float) else str(value)
+                    for value in trial.settings.values()
+                ),
+            ]
+            for trial in trials
+        ],
+        right=0,
+    )

@@ -1,0 +1,214 @@
+"""A search for good settings within a time budget and a size cap, by the held-out part alone.
+
+Every trial trains a model as ``fathomer train`` would. Trials are kept in a file, so that a search
+can be continued; the first one takes the settings as they are given.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from fathomer.baselines import build_model
+from fathomer.config import Recipe
+from fathomer.data.examples import Examples
+from fathomer.errors import ConfigError, MissingExtraError
+from fathomer.fit import fit
+from fathomer.training.events import EpochDone, Event
+from fathomer.training.prepare import prepare
+
+if TYPE_CHECKING:
+    import optuna
+
+SIZES = range(20, 401, 20)
+"""Hidden sizes to choose from."""
+
+
+class Trial(NamedTuple):
+    """Hold one trial: its settings by name, and how good the model was on the held-out part."""
+
+    number: int
+    settings: dict[str, Any]
+    accuracy: float
+    loss: float
+    mean_depth: float
+    megabytes: float
+    seconds: float
+
+
+class Tuned(NamedTuple):
+    """Hold the trials of a search, the best first, and whether it was stopped by Ctrl-C."""
+
+    trials: list[Trial]
+    interrupted: bool
+
+
+class _OutOfTime(Exception):
+    """Tell that the budget ended before the first epoch of a trial."""
+
+
+def tune(
+    examples: Examples,
+    recipe: Recipe,
+    *,
+    minutes: float,
+    journal: Path,
+    max_mb: float | None = None,
+    vectors: Path | None = None,
+    report: Callable[[Trial], None] | None = None,
+) -> Tuned:
+    """Search until the time is over; trials that stand in the journal already count too."""
+    check_budget(recipe, minutes)
+    known = prepare(
+        examples, recipe, vectors=vectors
+    ).recipe  # with the sizes that the data decides
+    sizes = fitting_sizes(known, max_mb)
+    study = open_study(journal, fingerprint(examples, recipe), seed=recipe.train.seed)
+    if not study.trials:
+        study.enqueue_trial(own_settings(recipe, sizes))
+    deadline, interrupted = time.monotonic() + 60 * minutes, False
+    while time.monotonic() < deadline and not interrupted:
+        trial = study.ask()
+        chosen = recipe.with_values(suggest(trial, sizes))
+        started = time.monotonic()
+        try:
+            fitted = fit(
+                examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
+            )
+        except (_OutOfTime, KeyboardInterrupt) as stopped:
+            study.tell(trial, state=_optuna().trial.TrialState.FAIL)
+            interrupted = isinstance(stopped, KeyboardInterrupt)
+            break
+        found = fitted.artifact.metrics["held_out"]
+        for name in ("loss", "mean_depth"):
+            trial.set_user_attr(name, found[name])
+        trial.set_user_attr("megabytes", megabytes(fitted.artifact.recipe))
+        trial.set_user_attr("seconds", time.monotonic() - started)
+        study.tell(trial, found["accuracy"])
+        if report:
+            report(_trial(study.trials[trial.number]))
+        interrupted = fitted.interrupted
+    return Tuned(_best_first(study), interrupted)
+
+
+def check_budget(recipe: Recipe, minutes: float) -> None:
+    """Refuse a search that could find nothing."""
+    if not minutes > 0:
+        raise ConfigError(f"tuning takes time; give more than {minutes:g} minutes")
+    if not recipe.train.held_out:
+        raise ConfigError("tuning needs a held-out part; set train.held_out above 0")
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtraError(
+            "tune needs the package optuna; install it with: pip install 'fathomer[tune]'"
+        ) from None
+    return optuna
+
+
+def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
+    """Open the trials so far; those of other data or another recipe are not continued."""
+    optuna = _optuna()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    backend = optuna.storages.journal.JournalFileBackend(str(journal))
+    study = optuna.create_study(
+        storage=optuna.storages.JournalStorage(backend),
+        study_name="fathomer",
+        direction="maximize",
+        load_if_exists=True,
+    )
+    if study.user_attrs.setdefault("data", expected) != expected:
+        raise ConfigError(
+            f"{journal}: holds trials with other data or another recipe; delete it to begin again"
+        )
+    study.set_user_attr("data", expected)
+    study.sampler = optuna.samplers.TPESampler(seed=seed % 2**32 + len(study.trials))
+    return study  # type: ignore[no-any-return]
+
+
+def fingerprint(examples: Examples, recipe: Recipe) -> str:
+    """Sum up what all trials of a search must share."""
+    digest = hashlib.sha256(json.dumps(recipe.to_dict()).encode())
+    for example in examples:
+        digest.update(f"{example.label}\0{example.text}\0".encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
+
+
+def suggest(trial: "optuna.Trial", sizes: range) -> dict[str, Any]:
+    """Choose the settings of a trial."""
+    return {
+        "train.learning_rate": trial.suggest_float("train.learning_rate", 1e-4, 2e-2, log=True),
+        "train.batch_words": trial.suggest_int("train.batch_words", 100, 5000, log=True),
+        "model.hidden_size": trial.suggest_int(
+            "model.hidden_size", sizes[0], sizes[-1], step=sizes.step
+        ),
+        "model.max_depth": trial.suggest_int("model.max_depth", 1, 9),
+        "model.word_dropout": trial.suggest_float("model.word_dropout", 0.0, 0.6, step=0.05),
+        "model.hidden_dropout": trial.suggest_float("model.hidden_dropout", 0.0, 0.6, step=0.05),
+    }
+
+
+def own_settings(recipe: Recipe, sizes: range) -> dict[str, Any]:
+    """Give a recipe's own settings, moved to the nearest ones that are searched."""
+    model, training = recipe.model, recipe.train
+    return {
+        "train.learning_rate": min(max(training.learning_rate, 1e-4), 2e-2),
+        "train.batch_words": min(max(training.batch_words, 100), 5000),
+        "model.hidden_size": min(sizes, key=lambda size: abs(size - model.hidden_size)),
+        "model.max_depth": min(model.max_depth, 9),
+        "model.word_dropout": min(round(model.word_dropout * 20) / 20, 0.6),
+        "model.hidden_dropout": min(round(model.hidden_dropout * 20) / 20, 0.6),
+    }
+
+
+def fitting_sizes(recipe: Recipe, max_mb: float | None) -> range:
+    """Find the hidden sizes whose models are small enough, before anything is trained."""
+    sizes = [size for size in SIZES if max_mb is None or _megabytes_at(recipe, size) <= max_mb]
+    if not sizes:
+        raise ConfigError(
+            f"no model fits in {max_mb:g} MB; with {recipe.model.vocab_size:,} known words the "
+            f"smallest takes {_megabytes_at(recipe, SIZES[0]):.2g}: raise --max-mb, or lower "
+            "text.max_vocabulary or model.word_size"
+        )
+    return SIZES[: len(sizes)]
+
+
+def _megabytes_at(recipe: Recipe, hidden_size: int) -> float:
+    return megabytes(recipe.updated({"model": {"hidden_size": hidden_size, "max_depth": 9}}))
+
+
+def megabytes(recipe: Recipe) -> float:
+    """Estimate the weights' file, without taking memory for it."""
+    with torch.device("meta"):
+        shape = recipe.model.vocab_size, recipe.text.max_chars
+        network = build_model(recipe.model, spellings=torch.zeros(shape, dtype=torch.uint8))
+    tensors: list[torch.Tensor] = list(network.state_dict().values())
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors) / 1e6
+
+
+def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:
+    """Let events pass until the time is over; the best of the epochs that are done then counts."""
+    done = False
+    for event in events:
+        yield event
+        done = done or isinstance(event, EpochDone)
+        if time.monotonic() >= deadline:
+            if not done:
+                raise _OutOfTime
+            return
+
+
+def _best_first(study: "optuna.Study") -> list[Trial]:
+    done = [_trial(trial) for trial in study.trials if trial.values]
+    return sorted(done, key=lambda trial: (-trial.accuracy, trial.loss))
+
+
+def _trial(frozen: "optuna.trial.FrozenTrial") -> Trial:
+    return Trial(frozen.number, frozen.params, float(frozen.values[0]), **frozen.user_attrs)
