@@ -28,8 +28,10 @@ ORDER = [
     "training.checkpoint", "training.loop",
     "baselines", "baselines.tfidf",
     "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
+    "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
+    "serve.body", "serve.gate", "serve.app", "serve.server",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli",
+    "cli.data", "cli.serve", "cli",
     "__main__",
 ]  # fmt: skip
 
