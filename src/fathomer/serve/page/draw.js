@@ -65,26 +65,42 @@ function drawWords(text, answer, maxDepth) {
   const before = [...list.querySelectorAll(".word")];
   // The same words stay where they are, so that the water is seen to rise and fall.
   if (list.dataset.text !== text || before.length !== shown.length) {
-    list.replaceChildren(...piecesOf(text, shown).flatMap(drawPiece));
+    list.replaceChildren(...drawPieces(piecesOf(text, shown)));
     list.dataset.text = text;
     list.querySelector(".word")?.setAttribute("tabindex", "0");
   }
   list.querySelectorAll(".word").forEach((word, place) => sink(word, shown[place].depth));
 }
 
-function drawPiece({ gap, text }, place, pieces) {
-  if (text !== undefined) {
-    const spaced = /^\s/.test(pieces[place + 1]?.gap ?? "");
-    const word = make("li", spaced ? "word spaced" : "word", make("span", "text", text));
-    word.append(make("span", "unseen", ", depth "), make("span", "water"), make("span", "sounding"));
-    word.tabIndex = -1;
-    return [word];
-  }
+/** Draw the pieces; words with nothing between them stay on one line together. */
+function drawPieces(pieces) {
+  const items = [];
+  let group = null;
+  pieces.forEach(({ gap, text }, place) => {
+    if (text === undefined) {
+      items.push(...drawGap(gap));
+      group = null;
+      return;
+    }
+    if (!group) items.push((group = make("li", "group")));
+    group.append(drawWord(text, /^\s/.test(pieces[place + 1]?.gap ?? "")));
+  });
+  return items;
+}
+
+function drawWord(text, spaced) {
+  const word = make("span", spaced ? "word spaced" : "word", make("span", "text", text));
+  word.append(make("span", "unseen", ", depth "), make("span", "water"), make("span", "sounding"));
+  word.tabIndex = -1;
+  return word;
+}
+
+/** Draw what was not read, if it can be seen, and the line break that it may hold. */
+function drawGap(gap) {
   const unread = gap.trim();
-  const lineBreak = gap.includes("\n") ? [make("li", "break")] : [];
-  if (!unread) return lineBreak;
   const short = unread.length > 400 ? `${unread.slice(0, 400).toWellFormed()}…` : unread;
-  return [make("li", "unread", short), ...lineBreak];
+  const items = unread ? [make("li", "unread", short)] : [];
+  return gap.includes("\n") ? [...items, make("li", "break")] : items;
 }
 
 function sink(word, depth) {

@@ -1,0 +1,36 @@
+"""The pictures of the page in docs/: ``python -m tests.serve.screenshots MODEL_DIR``."""
+
+import sys
+from pathlib import Path
+
+from tests.serve.browser import browsing, serving
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "Although the soup was bland, I see every reason to recommend this dinner."
+
+
+def take_pictures(model: Path) -> None:
+    """Picture a sentence in light on a desk and in dark on a phone."""
+    with serving(model) as address, browsing() as browser:
+        for name, width, scheme in (("desktop", 1280, "light"), ("phone", 390, "dark")):
+            size = {"width": width, "height": 844}
+            page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+            page.goto(address)
+            page.get_by_role("button", name=TEXT).click()
+            page.get_by_role("slider").focus()
+            for _ in range(2):
+                with page.expect_response("**/v1/predict"):
+                    page.keyboard.press("ArrowLeft")
+            with page.expect_response("**/v1/predict"):
+                page.keyboard.press("End")
+            page.locator("#trials tr").nth(2).wait_for()
+            page.locator("#answer[aria-busy=false]").wait_for()
+            page.mouse.move(0, 0)
+            page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+            page.locator("#examples").evaluate("list => list.scrollTo(0, 0)")
+            page.screenshot(path=DOCS / f"page-{name}.png", full_page=True)
+            page.close()
+
+
+if __name__ == "__main__":
+    take_pictures(Path(sys.argv[1]))
