@@ -29,9 +29,10 @@ ORDER = [
     "baselines", "baselines.tfidf",
     "artifact", "recipes", "predictor", "fit", "estimator", "explain", "progress",
     "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
-    "serve.body", "serve.gate", "serve.app", "serve.server",
+    "serve.body", "serve.gate", "serve.reference", "serve.app", "serve.server",
+    "lab", "lab.wire", "lab.hostile", "lab.load",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.serve", "cli",
+    "cli.data", "cli.serve", "cli.bench_serve", "cli",
     "__main__",
 ]  # fmt: skip
 

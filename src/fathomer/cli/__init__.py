@@ -11,6 +11,7 @@ import typer
 
 from fathomer import __version__
 from fathomer.cli import data
+from fathomer.cli.bench_serve import bench_serve
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.predict import predict
@@ -30,6 +31,9 @@ app = typer.Typer(
 for command in (train, evaluate, predict, explain, serve):
     app.command()(command)
 app.add_typer(data.app)
+bench = typer.Typer(name="bench", help="Measure Fathomer on this machine.", no_args_is_help=True)
+bench.command("serve")(bench_serve)
+app.add_typer(bench)
 
 
 @app.callback(invoke_without_command=True)

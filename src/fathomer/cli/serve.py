@@ -1,5 +1,6 @@
 """The command ``fathomer serve``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,12 @@ def serve(
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ask clients for the token in this file.")
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Threads of the model; by default all cores but one."
+        ),
+    ] = None,
 ) -> None:
     """Answer over HTTP, with a page for people at /.
 
@@ -36,6 +43,11 @@ def serve(
         raise MissingExtraError(
             f"{error.name} is not installed; pip install 'fathomer[serve]'"
         ) from None
+    import torch
+
+    # One core is left to read requests and write answers; two busy threads of a small model and an
+    # event loop on two cores would wait for each other most of the time.
+    torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
     limits = Limits.from_assignments(limit or [])
     token = _read_token(token_file) if token_file else None
     app = create_app(load(folder), limits=limits, token=token)

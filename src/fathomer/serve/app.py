@@ -1,12 +1,14 @@
 """The application: routes under /v1, metrics, and the page for people."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
@@ -20,6 +22,7 @@ from fathomer.serve.gate import Gate
 from fathomer.serve.limits import Limits
 from fathomer.serve.metrics import Metrics
 from fathomer.serve.problems import Problem, beyond, json_response
+from fathomer.serve.reference import reference_page
 from fathomer.text.tokenizer import Words
 
 PAGE = Path(__file__).parent / "page"
@@ -32,6 +35,14 @@ _MEDIA = {
 }
 _SHORT = 10_000
 """Characters that are split at once; more are split in a thread, lest all others wait."""
+
+
+class DirectRoute(APIRoute):
+    """Give requests to the endpoint as they are: it reads them and writes the answer itself."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Skip what FastAPI would solve, validate and serialise; it costs more than all of ours."""
+        return self.endpoint
 
 
 class Service:
@@ -154,6 +165,7 @@ def create_app(
     app = FastAPI(
         title="Fathomer", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
+    app.router.route_class = DirectRoute
     app.add_exception_handler(Problem, problems.on_problem)
     app.add_exception_handler(HTTPException, problems.on_http_error)
     app.add_exception_handler(Exception, problems.on_crash)
@@ -176,12 +188,12 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     )(service.predict)
 
     @app.get("/v1/model", response_model=schema.ModelAnswer, responses={401: refusals[401]})
-    async def model() -> Response:
+    async def model(_: Request) -> Response:
         """Describe the model, its scores, versions and the limits of the service."""
         return json_response(service.describe())
 
     @app.get("/v1/health/live", response_model=schema.HealthAnswer)
-    async def live() -> Response:
+    async def live(_: Request) -> Response:
         """Tell that the process answers."""
         return json_response({"status": "live"})
 
@@ -190,15 +202,19 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         response_model=schema.HealthAnswer,
         responses={503: {"model": schema.ErrorAnswer}},
     )
-    async def ready() -> Response:
+    async def ready(_: Request) -> Response:
         """Tell whether requests are taken."""
         if not service.batcher.ready:
             raise Problem(503, "not_ready", "The service takes no requests.")
         return json_response({"status": "ready"})
 
     @app.get("/metrics", include_in_schema=False)
-    async def metrics() -> Response:
+    async def metrics(_: Request) -> Response:
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4")
+
+    @app.get("/docs", include_in_schema=False)
+    async def reference(_: Request) -> Response:
+        return Response(reference_page(app.openapi()), media_type="text/html")
 
 
 def _add_page(app: FastAPI) -> None:
@@ -206,10 +222,10 @@ def _add_page(app: FastAPI) -> None:
     for path in sorted(PAGE.glob("*")):
         if path.suffix not in _MEDIA:
             continue
-        content, media = path.read_bytes(), _MEDIA[path.suffix]
-
-        async def file(content: bytes = content, media: str = media) -> Response:
-            return Response(content, media_type=media)
-
         address = "/" if path.name == "index.html" else f"/{path.name}"
-        app.add_api_route(address, file, methods=["GET", "HEAD"], include_in_schema=False)
+        file = partial(_give, path.read_bytes(), _MEDIA[path.suffix])
+        app.add_route(address, file, methods=["GET"], include_in_schema=False)
+
+
+async def _give(content: bytes, media: str, _: Request) -> Response:
+    return Response(content, media_type=media)

@@ -17,13 +17,13 @@ class Limits(Section):
     characters_per_text: int = setting(20_000, "characters of a text", low=1)
     words_per_text: int = setting(4_000, "words of a text", low=1)
     words_per_request: int = setting(20_000, "words of all texts of a request", low=1)
-    queue_words: int = setting(20_000, "words that wait for the model; then 429", low=1)
+    queue_words: int = setting(10_000, "words that wait for the model; then 429", low=1)
     batch_words: int = setting(4_000, "words that the model reads at a time", low=1)
-    batch_seconds: float = setting(0.002, "wait for company in a batch", low=0, high=1)
+    batch_seconds: float = setting(0.005, "time to wait for company in a batch", low=0, high=1)
     body_seconds: float = setting(10.0, "time to send a request; then 408", low=0.01, high=3600)
     deadline_seconds: float = setting(10.0, "time to be answered; then 504", low=0.01, high=3600)
     idle_seconds: float = setting(30.0, "time that a connection may rest", low=0.01, high=3600)
-    connections: int = setting(1_000, "connections at a time; then 503", low=1)
+    connections: int = setting(900, "connections at a time; then 503", low=1)
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> Self:

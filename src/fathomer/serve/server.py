@@ -13,8 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from fathomer.serve.limits import Limits
 
 _SWITCH_SECONDS = 0.0005
-"""How long a thread may keep the interpreter while another wants it. At Python's 5 ms the model's
-thread would wait longer between its matrix products than it computes."""
+"""How long a thread may keep the interpreter while another wants it. The model's thread gives it up
+in each of its many small operations; at Python's 5 ms the slowest answers came far later."""
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
