@@ -25,10 +25,8 @@ pytest.importorskip("playwright", reason="the page is tested with playwright")
 pytest.importorskip("fastapi", reason="the page is served by fathomer[serve]")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the page is tested in chromium")
 
-HOSTILE = (
-    "<img src=x onerror=\"document.title='owned'\"> the film was bad <script>alert(1)</script>"
-)
-LIMITS = {"texts_per_request": 3, "characters_per_text": 300}
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"> a bad film <script>alert(1)</script>"
+LIMITS = ("--limit", "texts_per_request=3", "--limit", "characters_per_text=300")
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +38,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(model):
-    options = [word for name, n in LIMITS.items() for word in ("--limit", f"{name}={n}")]
-    with serving(model, *options) as address:
+    with serving(model, *LIMITS) as address:
         yield address
 
 
@@ -104,11 +101,8 @@ def test_histogram_and_table_hold_the_same_depths(page):
     text = "The hotel was lovely and the book was poor."
     ask(page, text)
     depths = [word.depth for word in expected(text).words]
-    counts = [
-        int(column.locator("span").first.text_content())
-        for column in page.locator("#histogram li").all()
-    ]
-    assert counts == [depths.count(depth) for depth in range(1, 5)]
+    counts = page.locator("#histogram li > span:first-child").all_text_contents()
+    assert counts == [str(depths.count(depth)) for depth in range(1, 5)]
     page.get_by_text("The words as a table").click()
     table = page.locator("#depths tr").all_inner_texts()
     assert table == [f"{word.text}\t{word.depth}" for word in expected(text).words]
@@ -129,9 +123,8 @@ def test_the_slider_asks_again_with_its_depth(page):
     ask(page, text)
     with page.expect_response("**/v1/predict") as response:
         page.get_by_role("slider").fill("1")
-    assert response.value.request.post_data_json == {
-        "texts": [text], "depths": True, "max_depth": 1,
-    }  # fmt: skip
+    asked = {"texts": [text], "depths": True, "max_depth": 1}
+    assert response.value.request.post_data_json == asked
     page.locator("#trials tr").nth(1).wait_for()
     assert {depth for _, depth in shown_words(page)} == {1}
     deep, shallow = page.locator("#trials tr").all_inner_texts()
@@ -139,6 +132,20 @@ def test_the_slider_asks_again_with_its_depth(page):
     assert shallow.startswith("1\t")
     assert shallow.endswith(" ms")
     assert f"\t{len(expected(text).words)}\t" in shallow  # one step for each word
+
+
+def test_the_page_leads_to_the_api(page):
+    page.get_by_role("link").click()
+    assert "/v1/predict" in page.locator("body").text_content()
+
+
+def test_the_slider_reaches_as_deep_as_the_model(page):
+    answer = {"labels": ["x"], "max_depth": 12, "limits": {}}
+    page.route("**/v1/model", lambda route: route.fulfill(json=answer))
+    with page.expect_request("**/v1/predict") as request:
+        page.reload()
+    assert request.value.post_data_json["max_depth"] is None
+    assert page.get_by_role("slider").input_value() == "12"
 
 
 def test_offsets_beyond_the_basic_plane_cut_at_the_right_characters(page):
@@ -157,9 +164,7 @@ def test_words_that_were_not_read_are_shown_as_such(page):
 
 def test_markup_in_a_text_is_text(page):
     ask(page, HOSTILE)
-    words = [(word.text, word.depth) for word in expected(HOSTILE).words]
-    assert shown_words(page) == words
-    assert words[:2] == [("<", words[0][1]), ("img", words[1][1])]
+    assert [word for word, _ in shown_words(page)][:2] == ["<", "img"]
     drop(page, "<b>x.csv", f'text\n"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n')
     read_all(page)
     assert page.locator("#rows td").first.text_content() == HOSTILE
@@ -176,7 +181,7 @@ def test_markup_in_a_label_is_text(page):
 
 def test_a_dropped_csv_comes_back_with_answers(page):
     rows = [
-        {"id": "-5", "text": "The film was good.", "label": "x"},
+        {"id": "-5", "text": "The film was good.", "label": '"q" x'},
         {"id": "2", "text": '=HYPERLINK("http://a") was bad,\r\nsaid "he"', "label": "@y"},
         {"id": "3", "text": "", "label": ""},
         *({"id": str(n), "text": f"The book was fine {n}.", "label": "z"} for n in range(4, 9)),
@@ -190,17 +195,15 @@ def test_a_dropped_csv_comes_back_with_answers(page):
     answers = downloaded(page)
     assert [len(body["texts"]) for body in asked] == [3, 3, 1]  # what the service takes at a time
     assert [row["text"] for row in answers][2:] == [row["text"] for row in rows][2:]
-    assert answers[0]["id"] == "-5"
+    assert (answers[0]["id"], answers[0]["label"]) == ("-5", '"q" x')
     assert answers[1]["text"] == "'" + rows[1]["text"]  # no spreadsheet runs it
     assert answers[1]["label"] == "'@y"
     assert answers[2]["error"] == "There is no text."
     for row, given in zip(answers, rows, strict=True):
         if given["text"]:
             answer = expected(given["text"])
-            assert row["predicted_label"] == answer.label
-            assert float(row["probability"]) == pytest.approx(
-                answer.probabilities[answer.label], abs=1e-5
-            )
+            share = pytest.approx(answer.probabilities[answer.label], abs=1e-5)
+            assert (row["predicted_label"], float(row["probability"])) == (answer.label, share)
 
 
 def test_lines_are_texts_and_one_that_is_too_long_does_not_stop_the_others(page):

@@ -12,7 +12,8 @@ const MOST_TRIES = 20;
 
 let page; // what the page lends us: its limits, and ways to complain and to look at one text
 let table = null; // the file that was given: { name, rows }
-let names = []; // of the columns that the answers are added to
+let names = []; // of its columns
+let header = []; // of the table that the answers are added to
 let items = []; // one for each text: { cells, text }, later with an answer or an error
 let stopping = null;
 
@@ -117,10 +118,11 @@ function collect() {
   if (table) {
     const place = Number(byId("column").value);
     const rows = table.rows.slice(byId("named").checked ? 1 : 0);
+    header = names;
     items = rows.map((cells) => ({ cells, text: cells[place] ?? "" }));
   } else {
     const lines = byId("lines").value.split(/\r?\n/).filter((line) => line.trim());
-    names = ["text"];
+    header = ["text"];
     items = lines.map((line) => ({ cells: [line], text: line }));
   }
   for (const item of items) if (!item.text.trim()) item.error = "There is no text.";
@@ -143,8 +145,8 @@ async function run() {
       report();
     }
   } catch (problem) {
-    if (signal.aborted) page.complain(new Problem("Stopped."), run);
-    else page.complain(problem, run);
+    if (signal !== stopping.signal) return; // a later run has taken over
+    page.complain(signal.aborted ? new Problem("Stopped.") : problem, run);
   }
   byId("stop").hidden = true;
   report();
@@ -251,7 +253,7 @@ export function answersTable(names, items) {
 
 function download() {
   // Spreadsheets know UTF-8 by the mark at its start.
-  const file = new Blob(["\uFEFF", answersTable(names, items)], { type: "text/csv;charset=utf-8" });
+  const file = new Blob(["\uFEFF", answersTable(header, items)], { type: "text/csv;charset=utf-8" });
   const link = make("a");
   link.href = URL.createObjectURL(file);
   link.download = `${table?.name.replace(/\.[^.]*$/, "") ?? "texts"}-answers.csv`;

@@ -41,7 +41,8 @@ async function start() {
   calm();
   const { labels, max_depth: maxDepth } = state.model;
   byId("model").textContent = `${labels.length} labels, at most ${maxDepth} deep`;
-  byId("cap").max = byId("cap").value = maxDepth;
+  byId("cap").max = maxDepth; // first: a slider cuts its value to what it knows as its limit
+  byId("cap").value = maxDepth;
   const ticks = maxDepth <= 20 ? Array.from({ length: maxDepth }, (_, depth) => depth + 1) : [1, maxDepth];
   byId("ticks").replaceChildren(...ticks.map((depth) => make("span", "", String(depth))));
   showCap();
@@ -101,7 +102,7 @@ async function answerTo(text, maxDepth, signal) {
 function show(text, depth, { predictions: [answer], milliseconds }) {
   calm();
   const maxDepth = state.model.max_depth;
-  byId("answer").hidden = false;
+  byId("answer").hidden = byId("mode-many").checked;
   drawAnswer(text, answer, maxDepth);
   if (state.trialsOf !== text) state.trials.clear();
   state.trialsOf = text;
@@ -194,7 +195,8 @@ function showMode() {
   calm();
   byId("one").hidden = many;
   byId("many").hidden = !many;
-  byId("answer").hidden = many || !byId("words").dataset.text;
+  const text = byId("text").value;
+  byId("answer").hidden = many || !text.trim() || text !== state.trialsOf;
 }
 
 function listen() {
