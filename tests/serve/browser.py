@@ -3,35 +3,21 @@
 import csv
 import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fathomer.predictor import Predictor
+from tests.serve.process import service
 from tests.tiny import tiny_artifact
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[str]:
-    """Serve a model in a process of its own; give the address of its page."""
-    command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield _address(process)
-        finally:
-            process.terminate()
-            process.communicate(timeout=20)
-
-
-def _address(process: subprocess.Popen) -> str:
-    for line in process.stderr:
-        if line.startswith("serving "):
-            return line.split()[-1] + "/"
-    raise AssertionError("the service did not start")
+def serving(folder, *options):
+    """Serve a model; give the address of its page."""
+    with service(folder, *options) as running:
+        yield f"http://127.0.0.1:{running.port}/"
 
 
 @contextmanager

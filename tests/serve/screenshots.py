@@ -17,14 +17,11 @@ def take_pictures(model: Path) -> None:
             page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
             page.goto(address)
             page.get_by_role("button", name=TEXT).click()
-            page.get_by_role("slider").focus()
-            for _ in range(2):
-                with page.expect_response("**/v1/predict"):
-                    page.keyboard.press("ArrowLeft")
-            with page.expect_response("**/v1/predict"):
-                page.keyboard.press("End")
-            page.locator("#trials tr").nth(2).wait_for()
-            page.locator("#answer[aria-busy=false]").wait_for()
+            page.get_by_text("Although", exact=True).wait_for()
+            for place, key in enumerate(("ArrowLeft", "ArrowLeft", "End")):
+                page.get_by_role("slider").press(key)
+                current = page.locator("#trials tr").nth((place + 1) % 3)
+                current.and_(page.locator("[aria-current]")).wait_for()
             page.mouse.move(0, 0)
             page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
             page.locator("#examples").evaluate("list => list.scrollTo(0, 0)")

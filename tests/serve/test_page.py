@@ -19,7 +19,6 @@ from tests.serve.browser import (
     serving,
     shown_words,
 )
-from tests.tiny import tiny_artifact
 
 pytest.importorskip("playwright", reason="the page is tested with playwright")
 pytest.importorskip("fastapi", reason="the page is served by fathomer[serve]")
@@ -27,13 +26,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="the page is tested in 
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"> a bad film <script>alert(1)</script>"
 LIMITS = ("--limit", "texts_per_request=3", "--limit", "characters_per_text=300")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("page") / "model"
-    tiny_artifact().save(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
