@@ -30,12 +30,10 @@ class Service(NamedTuple):
         status, _, content = self.ask("POST", "/v1/predict", body)
         return status, json.loads(content)
 
-    def raw(self, data, *, more=()):
-        """Send bytes, then more bytes at their times; give all that comes back."""
+    def raw(self, data):
+        """Send bytes, and give all that comes back until the service hangs up."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
             connection.sendall(data)
-            for part in more:
-                connection.sendall(part)
             received = b""
             while part := connection.recv(65536):
                 received += part

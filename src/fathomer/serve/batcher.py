@@ -75,13 +75,15 @@ class Batcher:
         self._queue: deque[Pending] = deque()
         self._queued_words = 0
         self._changed = threading.Condition()
-        self._closing = False
-        self._thread = threading.Thread(target=self._work, name="fathomer-model", daemon=True)
+        self._closing = True
+        self._thread: threading.Thread | None = None
 
     # What the event loop calls
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread; after an end, a new one."""
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="fathomer-model", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -89,12 +91,13 @@ class Batcher:
         with self._changed:
             self._closing = True
             self._changed.notify()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     @property
     def ready(self) -> bool:
         """Tell whether requests are taken."""
-        return self._thread.is_alive() and not self._closing
+        return not self._closing and self._thread is not None and self._thread.is_alive()
 
     @property
     def full(self) -> bool:

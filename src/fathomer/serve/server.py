@@ -70,18 +70,25 @@ def run(
         timeout_graceful_shutdown=round(limits.body_seconds + limits.deadline_seconds) + 5,
         limit_concurrency=limits.connections,
     )
-    # The server raises the signal again when it has shut down; to have done so is no failure.
+    server = uvicorn.Server(config)
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    # For a signal that comes before the server listens to it, and for the one that it raises again
+    # when it has shut down: to have done so is no failure.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, end)
     announce(_address(listener))
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    family, kind, _, _, address = socket.getaddrinfo(
+    family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    listener = socket.socket(family, kind)
+    # Named as TCP, or asyncio would not switch off Nagle's algorithm, which holds answers for 40 ms.
+    listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(address)
     listener.listen(2048)
