@@ -17,7 +17,7 @@ def take_pictures(model: Path) -> None:
             page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
             page.goto(address)
             page.get_by_role("button", name=TEXT).click()
-            page.get_by_text("Although", exact=True).wait_for()
+            page.locator(".word", has_text="Although").wait_for()
             for place, key in enumerate(("ArrowLeft", "ArrowLeft", "End")):
                 page.get_by_role("slider").press(key)
                 current = page.locator("#trials tr").nth((place + 1) % 3)
