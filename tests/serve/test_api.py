@@ -31,6 +31,10 @@ def test_words_come_only_on_request_and_depth_can_be_capped(running):
     assert {word["depth"] for word in capped["predictions"][0]["words"]} == {1}
 
 
+def test_a_whole_number_may_be_written_with_a_point(running):
+    assert running.predict(["good"], max_depth=2.0) == running.predict(["good"], max_depth=2)
+
+
 def test_no_texts_get_no_answers(running):
     assert running.predict([]) == (200, {"predictions": []})
 

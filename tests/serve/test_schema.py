@@ -4,6 +4,7 @@ import pytest
 
 from fathomer.predictor import Predictor
 from fathomer.serve.app import create_app
+from fathomer.serve.limits import Limits
 
 from ..tiny import tiny_artifact
 
@@ -11,7 +12,10 @@ schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not i
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(Predictor(tiny_artifact())))
+# Small ones, so that what exceeds them still fits into a body.
+LIMITS = Limits(texts_per_request=20, characters_per_text=200)
+app = create_app(Predictor(tiny_artifact()), limits=LIMITS)
+schema = schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
 @schema.parametrize()

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from fathomer.serve.limits import Limits
 
@@ -72,10 +72,15 @@ class ErrorAnswer(BaseModel):
     error: ErrorContent
 
 
+def _whole(value: Any) -> Any:
+    """Take 2.0 for the integer that it is in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
     """Bind the shape of a request to the limits and to the model's depth."""
     text = Annotated[str, Field(max_length=limits.characters_per_text)]
-    depth = Annotated[int, Field(ge=1, le=max_depth)]
+    depth = Annotated[int, Field(ge=1, le=max_depth), BeforeValidator(_whole)]
     fields = PredictRequest.model_fields
     return create_model(
         "PredictRequest",
