@@ -32,11 +32,12 @@ ORDER = [
     "training.checkpoint", "training.loop",
     "artifact", "recipes", "pages", "predictor", "tables", "report", "render",
     "fit", "estimator", "explain", "progress",
-    "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
-    "lab.charts",
-    "lab.published",
+    "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
+    "serve.body", "serve.gate", "serve.reference", "serve.app", "serve.server",
+    "lab", "lab.wire", "lab.hostile", "lab.load", "lab.workloads", "lab.machine", "lab.race", "lab.rivals",
+    "lab.contestants", "lab.bench", "lab.charts", "lab.published",
     "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.bench", "cli.models", "cli",
+    "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.models", "cli",
     "__main__",
 ]  # fmt: skip
 

@@ -100,9 +100,19 @@ class Predictor:
     def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
         """Answer each text; ``max_depth`` lets no word take more steps than that."""
         texts = checked_texts(texts)
-        text_config = self.artifact.recipe.text
-        words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
-        encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
+        return self.predict_words(texts, self.split(texts), max_depth=max_depth)
+
+    def split(self, texts: list[str]) -> list[Words]:
+        """Split texts into the words that the model will read."""
+        max_words = self.artifact.recipe.text.max_words
+        return self.artifact.tokenizer.encode(texts, max_words=max_words)
+
+    def predict_words(
+        self, texts: list[str], words: list[Words], *, max_depth: int | None = None
+    ) -> list[Prediction]:
+        """Answer texts that :meth:`split` has split already."""
+        max_chars = self.artifact.recipe.text.max_chars
+        encoded = EncodedTexts.from_words(words, max_chars=max_chars)
         answers = classify(self.network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         probabilities /= probabilities.sum(1, keepdims=True)

@@ -11,11 +11,13 @@ import typer
 
 from fathomer import __version__
 from fathomer.cli import bench, data
+from fathomer.cli.bench_serve import bench_serve
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.models import models
 from fathomer.cli.predict import predict
+from fathomer.cli.serve import serve
 from fathomer.cli.train import train
 from fathomer.errors import FathomerError
 
@@ -28,9 +30,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (check, train, evaluate, predict, explain, models):
+for command in (check, train, evaluate, predict, explain, serve, models):
     app.command()(command)
 app.add_typer(data.app)
+bench.app.command("serve")(bench_serve)
 app.add_typer(bench.app)
 
 
