@@ -83,6 +83,15 @@ def test_the_same_seed_gives_the_same_model(artifact):
     assert torch.equal(again.network.model, artifact.network.model)
 
 
+def test_a_model_that_learns_anew_forgets_what_it_had_learned():
+    pytest.importorskip("fasttext", reason="the package fasttext is not installed")
+    network = build_model(ModelConfig(**{**SIZES, "name": "fasttext"}))
+    texts = EncodedTexts(np.array([1, 2], np.int32), np.arange(3), np.zeros((0, 1), dtype=np.uint8))
+    for first, second in ((0, 1), (1, 0)):
+        network.learn(texts, np.array([first, second]), seed=0)
+        assert network(packed([[1], [2]])).logits.argmax(1).tolist() == [first, second]
+
+
 def test_a_word_that_looks_like_a_label_is_a_word(artifact):
     texts = [Example("__label__7 good", "positive"), Example("__label__7 bad", "negative")] * 10
     found = fit(Examples(texts), RECIPE).artifact
