@@ -30,7 +30,10 @@ def test_after_sigterm_every_accepted_request_is_answered(model):
             ]
             await asyncio.sleep(0.4)
             found.process.send_signal(signal.SIGTERM)
-            return await asyncio.gather(*asked), run.unasked
+            answers = await asyncio.gather(*asked)
+            for connection in connections:
+                await connection.close()
+            return answers, run.unasked
 
         answers, unasked = asyncio.run(scenario())
         assert [status for status, _ in answers] == [200] * 20

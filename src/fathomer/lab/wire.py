@@ -111,10 +111,11 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._waiting
 
-    def close(self) -> None:
-        """Hang up."""
+    async def close(self) -> None:
+        """Hang up, and wait until that is done."""
         if self._transport is not None:
-            self._transport.close()
+            self._transport.abort()
+            await asyncio.sleep(0)
 
 
 async def connect(port: int, run: Run) -> Connection:
@@ -143,7 +144,7 @@ async def closed_loop(
             which = number % len(requests)
             status, body = await connection.ask(requests[which])
             run.replies.append(Reply(which, status, body, time.perf_counter() - begun))
-        connection.close()
+        await connection.close()
 
     await asyncio.gather(*(ask_on() for _ in range(connections)))
     run.seconds = time.perf_counter() - started
@@ -184,6 +185,6 @@ async def open_loop(
         task.add_done_callback(tasks.discard)
     await asyncio.gather(*tasks)
     for connection in idle:
-        connection.close()
+        await connection.close()
     run.seconds = time.perf_counter() - started
     return run
