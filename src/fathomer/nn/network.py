@@ -3,6 +3,8 @@
 N words of the batch, B texts, H hidden_size, L max_depth
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor, nn
@@ -101,7 +103,9 @@ def initialise(network: nn.Module) -> None:
     """Set every weight of a network: the one place where that is decided."""
     # Gates share a matrix, but each is a layer of its own, with as many rows as hidden_size says.
     gated = [module for module in network.modules() if hasattr(module, "hidden_size")]
-    gate_rows = {weight: gate.hidden_size for gate in gated for weight in gate.parameters()}
+    gate_rows: dict[Tensor, Any] = {
+        weight: gate.hidden_size for gate in gated for weight in gate.parameters()
+    }
     for module in network.modules():
         for name, weight in module.named_parameters(recurse=False):
             if "bias" in name:
