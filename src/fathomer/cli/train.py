@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -22,7 +22,7 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
-from fathomer.errors import ConfigError
+from fathomer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
@@ -168,10 +168,10 @@ def _to_score_on(source: "Source") -> "Examples":
 
 
 def _recipe(
-    data: str, name: str | None, assignments: list[str], seed: int | None, model: str | None
+    data: str, name: str | None, assignments: list[str], seed: int | None, model: str | None = None
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
-    from fathomer.config import Recipe
+    from fathomer.config import ModelName, Recipe
     from fathomer.recipes import find_recipe, shipped_recipes
 
     recipe = Recipe()
@@ -179,6 +179,10 @@ def _recipe(
         recipe = find_recipe(name or data)
     recipe = recipe.with_settings(assignments)
     if model is not None:
+        if model not in get_args(ModelName):
+            raise ConfigError(
+                f"unknown model {model!r}; {did_you_mean(model, get_args(ModelName))}"
+            )
         recipe = recipe.updated({"model": {"name": model}})
     return recipe if seed is None else recipe.updated({"train": {"seed": seed}})
 
