@@ -34,9 +34,9 @@ ORDER = [
     "fit", "estimator", "explain", "progress",
     "lab", "lab.workloads", "lab.machine", "lab.race", "lab.rivals", "lab.contestants", "lab.bench",
     "lab.charts",
-    "lab.published",
+    "lab.published", "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
     "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.bench", "cli.models", "cli",
+    "cli.data", "cli.bench", "cli.experiment", "cli.models", "cli",
     "__main__",
 ]  # fmt: skip
 

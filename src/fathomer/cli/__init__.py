@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fathomer import __version__
-from fathomer.cli import bench, data
+from fathomer.cli import bench, data, experiment
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
@@ -32,6 +32,7 @@ for command in (check, train, evaluate, predict, explain, models):
     app.command()(command)
 app.add_typer(data.app)
 app.add_typer(bench.app)
+app.add_typer(experiment.app)
 
 
 @app.callback(invoke_without_command=True)
