@@ -36,8 +36,9 @@ ORDER = [
     "serve.body", "serve.gate", "serve.reference", "serve.app", "serve.server",
     "lab", "lab.wire", "lab.hostile", "lab.load", "lab.workloads", "lab.machine", "lab.race", "lab.rivals",
     "lab.contestants", "lab.bench", "lab.charts", "lab.published",
+    "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
     "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.models", "cli",
+    "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.experiment", "cli.models", "cli",
     "__main__",
 ]  # fmt: skip
 

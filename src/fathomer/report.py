@@ -129,7 +129,7 @@ def make_report(
         confusion=_count_pairs(targets, predicted, predictor.labels),
         by_length=_group_by_length(answered, right),
         mistakes=_find_mistakes(answered, examples, predictor.labels),
-        unseen=None if training_texts is None else _score_unseen(right, examples, training_texts),
+        unseen=None if training_texts is None else score_unseen(right, examples, training_texts),
     )
 
 
@@ -195,9 +195,10 @@ def _find_mistakes(
     )
 
 
-def _score_unseen(
+def score_unseen(
     right: NDArray[np.bool_], examples: Examples, training_texts: Iterable[str]
 ) -> Unseen:
+    """Score the texts that do not stand among the training texts."""
     tested = {example.text for example in examples}
     seen = tested.intersection(training_texts)
     unseen = np.fromiter((example.text not in seen for example in examples), dtype=bool)

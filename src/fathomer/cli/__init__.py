@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fathomer import __version__
-from fathomer.cli import bench, data
+from fathomer.cli import bench, data, experiment
 from fathomer.cli.bench_serve import bench_serve
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
@@ -35,6 +35,7 @@ for command in (check, train, evaluate, predict, explain, serve, models):
 app.add_typer(data.app)
 bench.app.command("serve")(bench_serve)
 app.add_typer(bench.app)
+app.add_typer(experiment.app)
 
 
 @app.callback(invoke_without_command=True)

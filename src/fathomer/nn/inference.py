@@ -32,15 +32,20 @@ def classify(
     *,
     batch_words: int,
     max_depth: int | None = None,
+    depth: int | None = None,
 ) -> Classified:
-    """Run a network, which must be in evaluation mode, over texts in batches of like length."""
+    """Run a network, which must be in evaluation mode, over texts in batches of like length.
+
+    ``max_depth`` lets no word take more steps than that; ``depth`` is the one that every word takes.
+    """
     assert not network.training, "call network.eval() first"
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
     depths = np.zeros(len(texts.ids), dtype=np.int16)
     for indices in plan_batches(texts.lengths, budget=batch_words):
         with torch.inference_mode():
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
-            output = network(batch, max_depth=max_depth)
+            forced = None if depth is None else torch.full_like(batch.words, depth)
+            output = network(batch, depths=forced, max_depth=max_depth)
             log_probabilities[indices] = output.logits.float().log_softmax(1).cpu().numpy()
             found = output.depths.cpu().numpy()
         start = 0
