@@ -1,4 +1,4 @@
-"""The commands ``fathomer experiment run`` and ``repeat``."""
+"""The commands ``fathomer experiment run``, ``repeat`` and ``report``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -131,6 +131,34 @@ def repeat(
         print_line("every test text is answered alike" if same else "the answers differ")
     if now.accuracy != before.accuracy:
         raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "RESULTS.md"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Write all tables and figures, ours beside the published, and what was reproduced.
+
+    Example: fathomer experiment report --results results --out RESULTS.md
+    """
+    from fathomer.lab.claims import all_claims
+    from fathomer.lab.results import write_results
+    from fathomer.lab.runs import read_runs
+
+    written = write_results(results, out)
+    claims = all_claims(read_runs(results))
+    if as_json:
+        print_json(
+            {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}
+        )
+        return
+    for claim in claims:
+        print_line(f"{claim.verdict:<14}{claim.claim}")
+    print_line(f"the whole report is in {out}")
 
 
 def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":
