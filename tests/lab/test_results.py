@@ -147,6 +147,7 @@ def test_the_command_writes_page_tables_and_figures(run, tmp_path):
     names = {path.stem for path in (tmp_path / "results" / "tables").glob("*.csv")}
     assert names == {table.name for table in all_tables([])}
     assert "| 5 | 85.00% |" in page
+    assert "Vectors of these runs: `mixed.300d`." in page
 
 
 def test_the_page_in_the_repository_is_the_one_that_its_runs_make():

@@ -148,12 +148,12 @@ def spearman(first: NDArray[Any], second: NDArray[Any]) -> float | None:
     """Give the correlation of ranks; equal values share theirs.
 
     >>> spearman(np.array([1, 2, 3, 4]), np.array([10, 20, 20, 90]))
-    0.9486832980505138
+    0.9487
     """
     ranks = [_ranks(values) for values in (first, second)]
     if any(np.ptp(rank) == 0 for rank in ranks):
         return None
-    return float(np.corrcoef(*ranks)[0, 1])
+    return round(float(np.corrcoef(ranks[0], ranks[1])[0, 1]), 4)
 
 
 def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:

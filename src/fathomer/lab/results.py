@@ -34,6 +34,8 @@ A cell of ours is the mean accuracy in percent ± the standard deviation over se
 brackets the number of runs; "–": not run, or not published. Letters mark what differs from the paper:
 
 {legend}
+
+Vectors of these runs: {vectors}.
 """
 
 
@@ -46,6 +48,7 @@ def results_page(results: Path, *, beside: Path) -> str:
         count=f"{len(runs):,}",
         summary=_summary(claims),
         claims="\n".join(rows),
+        vectors=", ".join(sorted({f"`{run.vectors}`" for run in runs if run.vectors})) or NOTHING,
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
     )
     tables = [table.to_markdown() for table in all_tables(runs)]
