@@ -91,6 +91,8 @@ def test_several_seeds_are_not_several_texts():
         Group(tuple(fake(model="bilstm", seed=seed, right=86) for seed in range(9))),
     )
     assert many == one
+    mixed = Group((fake(seed=0, right=90), fake(seed=1, right=80)))
+    assert compare(mixed, Group((fake(model="bilstm", right=80),))).gain == pytest.approx(0.05)
 
 
 def test_verdicts_follow_from_the_gains():
