@@ -37,6 +37,7 @@ ORDER = [
     "lab", "lab.wire", "lab.hostile", "lab.load", "lab.workloads", "lab.machine", "lab.race", "lab.rivals",
     "lab.contestants", "lab.bench", "lab.charts", "lab.published",
     "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
+    "lab.groups", "lab.tables", "lab.figures", "lab.claims", "lab.results", "lab.depths",
     "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
     "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.experiment", "cli.models", "cli",
     "__main__",

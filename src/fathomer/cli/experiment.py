@@ -1,14 +1,15 @@
-"""The commands ``fathomer experiment run`` and ``repeat``."""
+"""The commands ``fathomer experiment run``, ``repeat``, ``report`` and ``depths``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.options import DataDir, Json, Vectors
+from fathomer.cli.options import Data, DataDir, Folder, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 if TYPE_CHECKING:
+    from fathomer.lab.depths import Depths
     from fathomer.lab.experiments import Plan
 
 app = typer.Typer(name="experiment")
@@ -131,6 +132,80 @@ def repeat(
         print_line("every test text is answered alike" if same else "the answers differ")
     if now.accuracy != before.accuracy:
         raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "RESULTS.md"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Write all tables and figures, ours beside the published, and what was reproduced.
+
+    Example: fathomer experiment report --results results --out RESULTS.md
+    """
+    from fathomer.lab.claims import all_claims
+    from fathomer.lab.results import write_results
+    from fathomer.lab.runs import read_runs
+
+    written = write_results(results, out)
+    claims = all_claims(read_runs(results))
+    if as_json:
+        print_json(
+            {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}
+        )
+        return
+    for claim in claims:
+        print_line(f"{claim.verdict:<14}{claim.claim}")
+    print_line(f"the whole report is in {out}")
+
+
+@app.command()
+def depths(
+    folder: Folder,
+    data: Data,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Also draw all of it.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Show which words a model reads deeply, and its accuracy with every word at one depth.
+
+    Example: fathomer experiment depths model trec --plot depths.png
+    """
+    from fathomer.data.corpora import open_source
+    from fathomer.lab.depths import analyse_depths, draw_depths
+    from fathomer.predictor import load
+
+    source = open_source(data, data_dir=data_dir)
+    found = analyse_depths(load(folder), source.train if source.test is None else source.test)
+    if plot:
+        draw_depths(found, plot)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_depths(found)
+
+
+def _print_depths(found: "Depths") -> None:
+    from fathomer.cli.output import print_table
+
+    print_line(f"{found.words:,} words, mean depth {found.mean_depth:.2f} of {found.max_depth}")
+    for title in ("by_frequency", "by_length", "by_position", "by_vocabulary"):
+        rows = [[r.name, f"{r.words:,}", f"{r.mean_depth:.2f}"] for r in getattr(found, title)]
+        print_line("")
+        print_table([title.replace("_", " "), "words", "mean depth"], rows)
+    for title in ("deepest", "shallowest"):
+        words = ", ".join(f"{r.name} {r.mean_depth:.1f}" for r in getattr(found, title))
+        print_line(f"\n{title} frequent words: {words}")
+    correlation = found.frequency_correlation
+    shown = "-" if correlation is None else f"{correlation:+.3f}"
+    print_line(f"\ncorrelation of frequency and mean depth (Spearman): {shown}\n")
+    rows = [[str(depth), f"{accuracy:.4f}"] for depth, accuracy in found.forced]
+    print_table(["every word at depth", "accuracy"], [*rows, ["selected", f"{found.accuracy:.4f}"]])
 
 
 def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":
