@@ -15,6 +15,7 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
+ClassWeight = Literal["none", "balanced"]
 ModelName = Literal["fathomer", "bilstm", "tfidf"]
 
 
@@ -103,6 +104,7 @@ class TrainConfig(Section):
     decay_to: float = setting(0.05, "part of it left at the end; a straight line", low=0, high=1)
     clip: float = setting(5.0, "largest norm of the gradient", low=0)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
+    class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
     held_out: float = setting(0.1, "part of the texts held out when none is given", low=0, high=0.9)
     patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
     seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)

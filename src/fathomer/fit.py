@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from fathomer.artifact import CARD, CONFIG, METRICS, TOKENIZER, WEIGHTS, Artifact, versions
@@ -126,9 +127,9 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
     for data in (prepared.train, prepared.held_out):
         if data is not None:
             texts = data.texts
-            arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
-            for array in arrays:
-                yield from (piece.tobytes() for piece in pieces(array))
+            for array in (texts.ids, texts.starts, texts.unknown, data.targets, data.weights):
+                if array is not None:
+                    yield from (piece.tobytes() for piece in pieces(np.asarray(array)))
     vectors = prepared.network.word_vectors
     if prepared.recipe.model.fixed_words and vectors is not None:
         yield vectors.weight.numpy(force=True).tobytes()

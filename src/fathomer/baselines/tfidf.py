@@ -47,7 +47,14 @@ class Tfidf(DirectNetwork):
         self.register_buffer("weight", torch.zeros(0, config.num_labels))
         self.register_buffer("bias", torch.zeros(config.num_labels))
 
-    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
+    def learn(
+        self,
+        texts: EncodedTexts,
+        targets: NDArray[np.int64],
+        *,
+        seed: int,
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
         """Learn from all texts at once."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -64,7 +71,7 @@ class Tfidf(DirectNetwork):
         counts = csr_matrix((ones, (text_of, columns)), shape=(len(texts), len(known)))
         transformer: Any = TfidfTransformer(sublinear_tf=True)
         regression: Any = LogisticRegression(max_iter=1000, random_state=seed % 2**32)
-        regression.fit(transformer.fit_transform(counts), targets)
+        regression.fit(transformer.fit_transform(counts), targets, sample_weight=weights)
         weight, bias = _softmax_weights(regression, self.config.num_labels)
         self.load_tensors(
             {"keys": known, "idf": torch.tensor(transformer.idf_), "weight": weight, "bias": bias}

@@ -8,9 +8,10 @@ from random import Random
 from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fathomer.data.spool import Spool
+from fathomer.errors import DataError
 
 
 class Example(NamedTuple):
@@ -76,6 +77,8 @@ class Examples:
     items: Sequence[Example]
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many rows were left out, by reason."""
+    weights: NDArray[np.float64] | None = None
+    """How much each example counts in training; without them, all count the same."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -97,9 +100,21 @@ class Examples:
 
     def take(self, indices: Sequence[int]) -> "Examples":
         """Choose some of the examples."""
+        items: Sequence[Example]
         if isinstance(self.items, StoredExamples):
-            return Examples(self.items.take(indices))
-        return Examples([self.items[index] for index in indices])
+            items = self.items.take(indices)
+        else:
+            items = [self.items[index] for index in indices]
+        weights = None if self.weights is None else self.weights[np.asarray(indices, dtype=int)]
+        return replace(self, items=items, skipped={}, weights=weights)
+
+    def weighted(self, weights: ArrayLike) -> "Examples":
+        """Let each example count as much as its weight says."""
+        checked = np.asarray(weights, dtype=np.float64)
+        if checked.shape != (len(self),):
+            raise DataError(f"{len(self):,} texts, but weights of shape {checked.shape}")
+        check_weights(checked)
+        return replace(self, weights=checked)
 
     def account(self) -> str:
         """Say in one line what was read and what was left out.
@@ -112,6 +127,16 @@ class Examples:
             return line
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
         return f"{line}, {sum(self.skipped.values()):,} skipped ({reasons})"
+
+
+def check_weights(weights: NDArray[np.float64]) -> None:
+    """Refuse weights that no training could follow."""
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        found = weights[wrong[0]]
+        raise DataError(f"weight {wrong[0]} is {found}; weights are finite and not negative")
+    if not weights.any():
+        raise DataError("all weights are zero; there is nothing to learn from")
 
 
 def split_stratified(

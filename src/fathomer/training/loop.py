@@ -58,7 +58,8 @@ def train(
 def learn_at_once(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
     """Let a model that takes no steps learn from all texts; there is nothing to resume."""
     data = prepared.train
-    network.learn(data.texts, data.targets, seed=prepared.recipe.train.seed)
+    seed = prepared.recipe.train.seed
+    network.learn(data.texts, data.targets, seed=seed, weights=data.weights)
     found = evaluate(network, data, prepared)
     held_out = prepared.held_out and evaluate(network, prepared.held_out, prepared)
     record = EpochDone(
@@ -133,9 +134,12 @@ def train_step(
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
     output = network(batch)
-    loss = functional.cross_entropy(  # Eq. (17)
-        output.logits, targets, label_smoothing=config.label_smoothing
+    losses = functional.cross_entropy(  # Eq. (17)
+        output.logits, targets, label_smoothing=config.label_smoothing, reduction="none"
     )
+    if data.weights is not None:
+        losses = losses * torch.from_numpy(data.weights[indices]).to(device)
+    loss = losses.mean()
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     norm = torch.nn.utils.clip_grad_norm_(trained_weights(network).values(), config.clip)

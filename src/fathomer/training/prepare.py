@@ -1,7 +1,7 @@
 """From examples to all that training needs: words, labels, encoded texts and a fresh network."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fathomer.baselines import build_model
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
-from fathomer.data.examples import Examples, split_stratified
+from fathomer.data.examples import Examples, check_weights, split_stratified
 from fathomer.data.spool import pieces
 from fathomer.errors import DataError
 from fathomer.nn.interface import Network
@@ -30,6 +30,8 @@ class LabelledTexts:
 
     texts: EncodedTexts
     targets: NDArray[np.int64]
+    weights: NDArray[np.float32] | None = None
+    """How much each text counts in training, 1 on average."""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -77,6 +79,7 @@ def prepare(
     vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
     recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
     train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
+    train = replace(train, weights=training_weights(examples, train.targets, recipe))
     return Prepared(
         recipe=recipe,
         tokenizer=vocabulary.tokenizer,
@@ -88,6 +91,22 @@ def prepare(
         else None,
         coverage=cover(train.texts, len(vocabulary.tokenizer)) if vectors else None,
     )
+
+
+def training_weights(
+    examples: Examples, targets: NDArray[np.int64], recipe: Recipe
+) -> NDArray[np.float32] | None:
+    """Give each text its weight, 1 on average; balanced, all labels weigh the same in sum."""
+    balanced = recipe.train.class_weight == "balanced"
+    if examples.weights is None and not balanced:
+        return None
+    weights = np.ones(len(targets)) if examples.weights is None else examples.weights
+    check_weights(weights)
+    if balanced:
+        sums = np.bincount(targets, weights=weights)
+        weights = weights / np.where(sums > 0, sums, 1)[targets]
+    scaled: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
+    return scaled
 
 
 def cover(texts: EncodedTexts, vocab_size: int) -> Coverage:
