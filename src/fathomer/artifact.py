@@ -10,6 +10,7 @@ README.md           a model card
 import json
 import platform
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -49,20 +50,27 @@ class Artifact:
     def save(self, folder: Path) -> None:
         """Write the folder; ``config.json``, which vouches for the rest, comes last."""
         folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.to_files().items():
+            write_atomically(folder / name, content)
+
+    def to_files(self) -> dict[str, bytes]:
+        """Give the contents of the folder's files by their names."""
         tensors = {name: t.contiguous().cpu() for name, t in self.network.state_dict().items()}
-        write_atomically(folder / WEIGHTS, safetensors.torch.save(tensors))
-        write_atomically(folder / TOKENIZER, self.tokenizer.to_json())
-        write_atomically(folder / METRICS, _pretty(self.metrics))
-        write_atomically(folder / CARD, self.card())
+        files = {
+            WEIGHTS: safetensors.torch.save(tensors),
+            TOKENIZER: _encoded(self.tokenizer.to_json()),
+            METRICS: _pretty(self.metrics),
+            CARD: _encoded(self.card()),
+        }
         config = {
             "model_type": "fathomer",
             "format": FORMAT,
             "fathomer_version": fathomer.__version__,
             "labels": list(self.labels),
             "recipe": self.recipe.to_dict(),
-            "files": {name: sha256_of(folder / name) for name in (TOKENIZER, WEIGHTS)},
+            "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
-        write_atomically(folder / CONFIG, _pretty(config))
+        return {**files, CONFIG: _pretty(config)}
 
     @classmethod
     def load(cls, folder: Path) -> "Artifact":
@@ -182,5 +190,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _pretty(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+def _pretty(content: dict[str, Any]) -> bytes:
+    return _encoded(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # a lone surrogate has no UTF-8 form

@@ -175,13 +175,22 @@ class Recipe:
         """Return all settings as plain values."""
         return dataclasses.asdict(self)
 
+    def changed_values(self) -> dict[str, Any]:
+        """Name what differs from the defaults: ``section.name`` and its value."""
+        defaults = type(self)().to_dict()
+        return {
+            f"{section}.{name}": value
+            for section, values in self.to_dict().items()
+            for name, value in values.items()
+            if value != defaults[section][name]
+        }
+
     def to_toml(self) -> str:
         """Write what differs from the defaults as TOML."""
-        defaults = type(self)().to_dict()
+        changed = [(*path.split("."), v) for path, v in self.changed_values().items()]
         blocks = []
-        for section, values in self.to_dict().items():
-            changed = {k: v for k, v in values.items() if v != defaults[section][k]}
-            lines = [f"{name} = {_toml_value(value)}" for name, value in changed.items()]
+        for section in self.to_dict():
+            lines = [f"{name} = {_toml_value(v)}" for where, name, v in changed if where == section]
             if lines:
                 blocks.append("\n".join([f"[{section}]", *lines]) + "\n")
         return "\n".join(blocks)

@@ -18,7 +18,7 @@ from fathomer.files import remove_leftovers, write_atomically
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
-from fathomer.training.prepare import Prepared, prepare
+from fathomer.training.prepare import Prepared, Start, prepare
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -38,17 +38,20 @@ def fit(
     *,
     held_out: Examples | None = None,
     vectors: Path | None = None,
+    start: Artifact | None = None,
     folder: Path | None = None,
     resume: bool = False,
     watch: Watch = iter,
 ) -> Fitted:
     """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
 
+    With ``start``, training goes on from that model: with its weights, words and labels.
     Ctrl-C ends the training early and keeps the best epoch so far; before the first epoch is done
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
-    prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors)
+    known = Start(start.tokenizer, start.labels, start.network) if start else None
+    prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors, start=known)
     settings = _settings(prepared)
     checkpoint = folder / CHECKPOINT if folder else None
     if resume and checkpoint:

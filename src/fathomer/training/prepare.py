@@ -1,5 +1,6 @@
-"""From examples to all that training needs: words, labels, encoded texts and a fresh network."""
+"""From examples to all that training needs: words, labels, encoded texts and a network."""
 
+import copy
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,10 +16,13 @@ from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples, check_weights, split_stratified
 from fathomer.data.spool import pieces
-from fathomer.errors import DataError
-from fathomer.nn.interface import Network
+from fathomer.errors import ConfigError, DataError
+from fathomer.nn.interface import DirectNetwork, Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
+
+DATA_DECIDES = ("vocab_size", "num_labels", "word_size", "fixed_words")
+"""Settings of a model that texts and vectors may decide."""
 
 _CHUNK = 1000
 """Texts that are tokenized at a time: enough to keep all cores busy, few enough to hold."""
@@ -60,15 +64,38 @@ class Prepared:
     """By the given vectors."""
 
 
+class Start(NamedTuple):
+    """Hold a trained model that another training goes on from."""
+
+    tokenizer: Tokenizer
+    labels: tuple[str, ...]
+    network: Network
+
+    def going_on(self, recipe: Recipe) -> tuple[Recipe, Network]:
+        """Give a copy of the network to train, and the settings that it has."""
+        model = self.network.config
+        if isinstance(self.network, DirectNetwork):
+            raise ConfigError(f"the model {model.name} learns at once; it cannot go on learning")
+        before = model.to_dict()
+        for name, value in recipe.model.to_dict().items():
+            if name not in DATA_DECIDES and value != before[name]:
+                raise ConfigError(
+                    f"training cannot go on with model.{name} = {value!r}: the model "
+                    f"has {before[name]!r}"
+                )
+        return replace(recipe, model=model), copy.deepcopy(self.network)
+
+
 def prepare(
     examples: Examples,
     recipe: Recipe,
     *,
     held_out: Examples | None = None,
     vectors: Path | None = None,
+    start: Start | None = None,
 ) -> Prepared:
     """Prepare a training; without ``held_out`` a part of the examples is held out."""
-    labels = tuple(examples.label_counts)
+    labels = start.labels if start else tuple(examples.label_counts)
     if len(labels) < 2:
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
         raise DataError(f"{found}; a classifier needs examples of at least two labels")
@@ -76,15 +103,20 @@ def prepare(
         examples, held_out = split_stratified(
             examples, fraction=recipe.train.held_out, seed=recipe.train.seed
         )
-    vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
-    recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+    if start:
+        vocabulary = Vocabulary(start.tokenizer, None)
+        recipe, network = start.going_on(recipe)
+    else:
+        vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
+        recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+        network = build_network(recipe, vocabulary)
     train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))
     return Prepared(
         recipe=recipe,
         tokenizer=vocabulary.tokenizer,
         labels=labels,
-        network=build_network(recipe, vocabulary),
+        network=network,
         train=train,
         held_out=encode_examples(held_out, vocabulary.tokenizer, labels, recipe.text)
         if held_out
