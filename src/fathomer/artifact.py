@@ -8,6 +8,7 @@ README.md           a model card
 """
 
 import json
+import math
 import platform
 from dataclasses import dataclass
 from hashlib import sha256
@@ -46,6 +47,8 @@ class Artifact:
     tokenizer: Tokenizer
     network: Network
     metrics: dict[str, Any]
+    temperature: float = 1.0
+    """What logits are divided by to give probabilities, as calibration has found."""
 
     def save(self, folder: Path) -> None:
         """Write the folder; ``config.json``, which vouches for the rest, comes last."""
@@ -67,6 +70,7 @@ class Artifact:
             "format": FORMAT,
             "fathomer_version": fathomer.__version__,
             "labels": list(self.labels),
+            "temperature": self.temperature,
             "recipe": self.recipe.to_dict(),
             "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
@@ -92,6 +96,7 @@ class Artifact:
                 ),
                 network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
+                temperature=float(config.get("temperature", 1.0)),
             )
             artifact.check()
         except _MISFITS as error:
@@ -105,6 +110,8 @@ class Artifact:
         strings = {label for label in self.labels if isinstance(label, str)}
         if not len(strings) == len(self.labels) == model.num_labels:
             raise ArtifactError(f"{model.num_labels} different labels were expected")
+        if not 0 < self.temperature < math.inf:
+            raise ArtifactError(f"the temperature is {self.temperature}")
         if len(self.tokenizer) != model.vocab_size:
             raise ArtifactError(f"{len(self.tokenizer)} words, but {model.vocab_size} vectors")
 

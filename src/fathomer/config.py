@@ -106,6 +106,7 @@ class TrainConfig(Section):
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
     class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
     held_out: float = setting(0.1, "part of the texts held out when none is given", low=0, high=0.9)
+    calibrate: bool = setting(True, "fit the probabilities to the held-out part afterwards")
     patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
     seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
 

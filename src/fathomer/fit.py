@@ -15,6 +15,7 @@ from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
+from fathomer.training.calibrate import calibrate
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import Event
 from fathomer.training.loop import train
@@ -70,6 +71,12 @@ def fit(
         state.restore_best()
         interrupted = True
     metrics = _metrics(state, settings, time.perf_counter() - started)
+    calibration = None
+    if recipe.train.calibrate and prepared.held_out:
+        calibration = calibrate(prepared)
+        metrics["calibration"] = calibration and calibration.to_dict()
+    if calibration:
+        metrics["held_out"] = calibration.after.to_dict()
     if vectors and prepared.coverage:
         metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
     artifact = Artifact(
@@ -78,6 +85,7 @@ def fit(
         tokenizer=prepared.tokenizer,
         network=prepared.network,
         metrics=metrics,
+        temperature=calibration.temperature if calibration else 1.0,
     )
     return Fitted(artifact, interrupted)
 

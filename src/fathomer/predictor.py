@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from fathomer.artifact import Artifact
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
-from fathomer.nn.inference import classify
+from fathomer.errors import ConfigError
+from fathomer.nn.inference import Classified, classify
 from fathomer.text.tokenizer import Words
 from fathomer.training.metrics import Metrics, score
-from fathomer.training.prepare import encode_examples
+from fathomer.training.prepare import LabelledTexts, encode_examples
 
 BATCH_WORDS = 4000
 """Words that the network reads at a time: enough for its matrix products, and bounded memory."""
@@ -37,11 +38,17 @@ class Word(NamedTuple):
 class Prediction:
     """Hold the answer for one text."""
 
-    label: str
+    label: str | None
+    """Nothing if the answer is less probable than was asked for."""
     probabilities: dict[str, float]
     words: tuple[Word, ...]
     truncated: bool
     """Whether the text was longer than the model reads; the words beyond had no part in this."""
+
+    @property
+    def best(self) -> str:
+        """Name the most probable label, however improbable it is."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
 
     def to_dict(self, *, words: bool = False) -> dict[str, Any]:
         """Return the answer as plain values, on request with the words and their depths."""
@@ -53,6 +60,13 @@ class Prediction:
         if words:
             answer["words"] = [word._asdict() for word in self.words]
         return answer
+
+
+class Answered(NamedTuple):
+    """Hold labelled texts together with the network's answers to them."""
+
+    data: LabelledTexts
+    answers: Classified
 
 
 class Predictor:
@@ -71,26 +85,53 @@ class Predictor:
         """Give the largest depth that the model can select."""
         return self.artifact.recipe.model.max_depth
 
-    def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
-        """Answer each text; ``max_depth`` lets no word take more steps than that."""
+    def predict(
+        self,
+        texts: Iterable[str],
+        *,
+        max_depth: int | None = None,
+        abstain_below: float = 0.0,
+    ) -> list[Prediction]:
+        """Answer each text; ``max_depth`` lets no word take more steps than that.
+
+        A label whose probability is smaller than ``abstain_below`` is not given.
+        """
+        if not 0 <= abstain_below <= 1:
+            raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
         texts = checked_texts(texts)
-        text_config, network = self.artifact.recipe.text, self.artifact.network
+        text_config = self.artifact.recipe.text
         words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
         encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
-        answers = classify(network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
+        answers = self._classify(encoded, max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         probabilities /= probabilities.sum(1, keepdims=True)
         depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
         return [
-            self._prediction(*parts)
+            self._prediction(*parts, abstain_below)
             for parts in zip(texts, words, probabilities, depths, strict=True)
         ]
 
+    def _classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+        """Run the network; all probabilities that anybody sees come from here."""
+        return classify(
+            self.artifact.network,
+            texts,
+            batch_words=BATCH_WORDS,
+            max_depth=max_depth,
+            temperature=self.artifact.temperature,
+        )
+
     def _prediction(
-        self, text: str, words: Words, probabilities: NDArray[np.float64], depths: NDArray[np.int16]
+        self,
+        text: str,
+        words: Words,
+        probabilities: NDArray[np.float64],
+        depths: NDArray[np.int16],
+        abstain_below: float,
     ) -> Prediction:
+        best = int(probabilities.argmax())
         return Prediction(
-            label=self.labels[int(probabilities.argmax())],
+            label=self.labels[best] if probabilities[best] >= abstain_below else None,
             probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
             words=tuple(
                 Word(text[start:end], start, end, depth)
@@ -101,12 +142,14 @@ class Predictor:
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts."""
+        answered = self.answer(examples, max_depth=max_depth)
+        return score(answered.answers, answered.data.targets, self.labels)
+
+    def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
+        """Answer labelled texts, for whoever wants to score or to look into the answers."""
         artifact = self.artifact
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        answers = classify(
-            artifact.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth
-        )
-        return score(answers, data.targets, self.labels)
+        return Answered(data, self._classify(data.texts, max_depth))
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from fathomer.cli import data
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.predict import predict
+from fathomer.cli.threshold import threshold
 from fathomer.cli.train import train
 from fathomer.errors import FathomerError
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (train, evaluate, predict, explain):
+for command in (train, evaluate, predict, explain, threshold):
     app.command()(command)
 app.add_typer(data.app)
 

@@ -1,7 +1,10 @@
 """The command ``fathomer evaluate``."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from fathomer.cli.options import (
     Data,
@@ -19,11 +22,17 @@ from fathomer.cli.output import messages_console, print_json, print_line, print_
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
+    from fathomer.data.examples import Examples
+    from fathomer.predictor import Predictor
 
 
 def evaluate(
     folder: Folder,
     data: Data,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
+    ] = None,
     max_depth: MaxDepth = None,
     fold: Fold = None,
     folds: Folds = None,
@@ -61,11 +70,21 @@ def evaluate(
     texts = source.train if source.test is None else source.test
     metrics = predictor.evaluate(texts, max_depth=max_depth).to_dict()
     metrics |= describe(source)
+    if reliability:
+        _draw_reliability(predictor, texts, reliability)
     if as_json:
         print_json(metrics)
         return
     print_scores({data: metrics})
     _print_labels(metrics["per_label"])
+
+
+def _draw_reliability(predictor: "Predictor", texts: "Examples", path: Path) -> None:
+    from fathomer.training.reliability import certainties, draw_reliability
+    from fathomer.training.reliability import reliability as reliability_of
+
+    data, answers = predictor.answer(texts)
+    draw_reliability(reliability_of(certainties(answers, data.targets)), path)
 
 
 def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:

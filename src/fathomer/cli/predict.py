@@ -21,6 +21,9 @@ def predict(
     folder: Folder,
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="One text per line.")] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
+    abstain_below: Annotated[
+        float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
+    ] = 0.0,
     max_depth: MaxDepth = None,
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -36,7 +39,9 @@ def predict(
         # A person at a terminal wants each answer at once, a program all of them soon.
         size = 1 if stream.isatty() else 500
         while chunk := list(islice(lines, size)):
-            for prediction in predictor.predict(chunk, max_depth=max_depth):
+            for prediction in predictor.predict(
+                chunk, max_depth=max_depth, abstain_below=abstain_below
+            ):
                 print_json(prediction.to_dict(words=depths))
 
 

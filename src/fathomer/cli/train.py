@@ -44,6 +44,9 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
+    calibrate: Annotated[
+        bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
+    ] = None,
     vectors: Vectors = None,
     held_out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
@@ -72,7 +75,7 @@ def train(
     from fathomer.fit import CHECKPOINT, check_folder, fit
     from fathomer.progress import watch
 
-    settings = _recipe(data, recipe, set_ or [], seed, model)
+    settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     opened = partial(
@@ -111,6 +114,8 @@ def train(
     artifact.save(out)
     if not fitted.interrupted:
         (out / CHECKPOINT).unlink(missing_ok=True)
+    if metrics.get("calibration", True) is None:
+        messages.print("not calibrated: the held-out texts have only one label")
     if as_json:
         print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
     else:
@@ -158,7 +163,12 @@ def _to_score_on(source: "Source") -> "Examples":
 
 
 def _recipe(
-    data: str, name: str | None, assignments: list[str], seed: int | None, model: str | None
+    data: str,
+    name: str | None,
+    assignments: list[str],
+    seed: int | None = None,
+    model: str | None = None,
+    calibrate: bool | None = None,
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
     from fathomer.config import Recipe
@@ -170,7 +180,8 @@ def _recipe(
     recipe = recipe.with_settings(assignments)
     if model is not None:
         recipe = recipe.updated({"model": {"name": model}})
-    return recipe if seed is None else recipe.updated({"train": {"seed": seed}})
+    given = {"seed": seed, "calibrate": calibrate}
+    return recipe.updated({"train": {k: v for k, v in given.items() if v is not None}})
 
 
 def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
@@ -194,6 +205,11 @@ def _print_training(metrics: dict[str, Any], out: Path) -> None:
         where = "test" if "test" in rows else "held out"
         rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
     print_scores(rows)
+    if found := metrics.get("calibration"):
+        print_line(
+            f"held out, calibrated: error {found['error_before']:.3f} -> "
+            f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
+        )
     if found := metrics.get("vectors"):
         print_line(
             f"{found['file']} covers {found['words']:.1%} of the training words, "

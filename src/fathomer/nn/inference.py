@@ -32,8 +32,12 @@ def classify(
     *,
     batch_words: int,
     max_depth: int | None = None,
+    temperature: float = 1.0,
 ) -> Classified:
-    """Run a network, which must be in evaluation mode, over texts in batches of like length."""
+    """Run a network, which must be in evaluation mode, over texts in batches of like length.
+
+    Logits are divided by the temperature: above 1, the answers are less certain.
+    """
     assert not network.training, "call network.eval() first"
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
     depths = np.zeros(len(texts.ids), dtype=np.int16)
@@ -41,7 +45,8 @@ def classify(
         with torch.inference_mode():
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
             output = network(batch, max_depth=max_depth)
-            log_probabilities[indices] = output.logits.float().log_softmax(1).cpu().numpy()
+            logits = output.logits.float() / temperature
+            log_probabilities[indices] = logits.log_softmax(1).cpu().numpy()
             found = output.depths.cpu().numpy()
         start = 0
         for index, length in zip(indices, batch.lengths.tolist(), strict=True):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fathomer.errors import DataError
 from fathomer.nn.inference import Classified
+from fathomer.training.reliability import calibration_error, certainties, reliability
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Metrics:
     examples: int
     mean_depth: float
     """Mean depth of a word, as selected at prediction."""
+    calibration_error: float
+    """Expected distance between the probability of an answer and how often such ones are right."""
     per_label: dict[str, LabelMetrics]
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +60,7 @@ def score(answers: Classified, targets: NDArray[np.int64], labels: Sequence[str]
         loss=float(-np.mean(chosen, dtype=np.float64)),
         examples=len(targets),
         mean_depth=float(answers.depths.mean()) if len(answers.depths) else 0.0,
+        calibration_error=calibration_error(reliability(certainties(answers, targets))),
         per_label=per_label,
     )
 
