@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 
 import fathomer
 from fathomer.errors import ArtifactError, ConfigError, DataError
@@ -31,7 +32,13 @@ def classifier(**parameters):
 
 
 def small_settings():
-    named = ("model.max_depth", "model.hidden_size", "train.epochs", "train.seed")
+    named = (
+        "model.max_depth",
+        "model.hidden_size",
+        "train.epochs",
+        "train.seed",
+        "train.class_weight",
+    )
     return {name: value for name, value in SETTINGS.items() if name not in named}
 
 
@@ -214,7 +221,7 @@ def test_a_folder_of_a_command_is_an_estimator_too(tmp_path):
     [
         ((["good", "bad"], ["a"]), "2 texts, but 1 labels"),
         ((["good", "fine"], ["a", "a"]), r"only one label \('a'\)"),
-        ((["good", "fine"], None), "labels are needed: y is None"),
+        ((["good", "fine"], None), "requires y to be passed, but the target y is None"),
         ((["good", "bad"], ["a", "b"], [1.0]), r"2 texts, but weights of shape \(1,\)"),
         ((["good", "bad"], ["a", "b"], [0, 0]), "all weights are zero"),
         ((["good", "bad"], ["a", "b"], [1, -1]), "weight 1 is -1.0"),
@@ -256,3 +263,11 @@ def test_ctrl_c_ends_a_search(monkeypatch):
 def test_an_unknown_setting_is_refused():
     with pytest.raises(ConfigError, match=r"unknown setting 'epoch'; did you mean 'epochs'\?"):
         classifier(settings={"train.epoch": 3}).fit(TEXTS, LABELS)
+
+
+def test_scikit_learn_is_told_that_texts_are_wanted():
+    tags = get_tags(classifier())
+    assert tags.estimator_type == "classifier"
+    assert (tags.input_tags.string, tags.input_tags.one_d_array) == (True, True)
+    assert not tags.input_tags.two_d_array
+    assert tags.target_tags.required

@@ -28,7 +28,7 @@ ORDER = [
     "training", "training.reliability", "training.metrics", "training.schedule",
     "training.events", "training.prepare", "training.calibrate",
     "training.checkpoint", "training.loop",
-    "artifact", "recipes", "predictor", "threshold", "fit", "estimator", "explain", "progress",
+    "artifact", "recipes", "predictor", "threshold", "fit", "estimator", "explain", "progress", "tracking",
     "cli.options", "cli.output", "cli.train", "cli.evaluate", "cli.predict", "cli.explain", "cli.threshold",
     "cli.data", "cli",
     "__main__",

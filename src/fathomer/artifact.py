@@ -3,6 +3,7 @@
 config.json         labels in their order, all settings, checksums of the other files; written last
 tokenizer.json      rules and vocabulary, as the `tokenizers` library writes them
 model.safetensors   the weights
+metrics.jsonl       scores of every epoch, one per line
 metrics.json        scores, their history over the epochs, and how the model came about
 README.md           a model card
 """
@@ -10,6 +11,7 @@ README.md           a model card
 import json
 import math
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +34,7 @@ from fathomer.text.vocabulary import spell
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
-METRICS, CARD = "metrics.json", "README.md"
+METRICS, HISTORY, CARD = "metrics.json", "metrics.jsonl", "README.md"
 
 _MISFITS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
 """What files of ours lead to when they are not as we wrote them."""
@@ -49,6 +51,14 @@ class Artifact:
     metrics: dict[str, Any]
     temperature: float = 1.0
     """What logits are divided by to give probabilities, as calibration has found."""
+    thresholds: tuple[float, ...] | None = None
+    """Where a text may have several labels: from which probability on each is given."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < math.inf:
+            raise ArtifactError(f"the temperature is {self.temperature}")
+        if self.thresholds is not None and len(self.thresholds) != len(self.labels):
+            raise ArtifactError(f"{len(self.thresholds)} thresholds, {len(self.labels)} labels")
 
     def save(self, folder: Path) -> None:
         """Write the folder; ``config.json``, which vouches for the rest, comes last."""
@@ -63,6 +73,7 @@ class Artifact:
             WEIGHTS: safetensors.torch.save(tensors),
             TOKENIZER: _encoded(self.tokenizer.to_json()),
             METRICS: _pretty(self.metrics),
+            HISTORY: json_lines(self.metrics.get("history", [])),
             CARD: _encoded(self.card()),
         }
         config = {
@@ -71,6 +82,7 @@ class Artifact:
             "fathomer_version": fathomer.__version__,
             "labels": list(self.labels),
             "temperature": self.temperature,
+            "thresholds": self.thresholds,
             "recipe": self.recipe.to_dict(),
             "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
@@ -97,6 +109,7 @@ class Artifact:
                 network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
                 temperature=float(config.get("temperature", 1.0)),
+                thresholds=_thresholds(config.get("thresholds")),
             )
             artifact.check()
         except _MISFITS as error:
@@ -110,8 +123,6 @@ class Artifact:
         strings = {label for label in self.labels if isinstance(label, str)}
         if not len(strings) == len(self.labels) == model.num_labels:
             raise ArtifactError(f"{model.num_labels} different labels were expected")
-        if not 0 < self.temperature < math.inf:
-            raise ArtifactError(f"the temperature is {self.temperature}")
         if len(self.tokenizer) != model.vocab_size:
             raise ArtifactError(f"{len(self.tokenizer)} words, but {model.vocab_size} vectors")
 
@@ -187,6 +198,10 @@ def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
     return network.eval()
 
 
+def _thresholds(found: list[float] | None) -> tuple[float, ...] | None:
+    return None if found is None else tuple(map(float, found))
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -199,6 +214,11 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _pretty(content: dict[str, Any]) -> bytes:
     return _encoded(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def json_lines(records: Iterable[dict[str, Any]]) -> bytes:
+    """Write one JSON object per line."""
+    return b"".join(_encoded(json.dumps(record, ensure_ascii=False) + "\n") for record in records)
 
 
 def _encoded(text: str) -> bytes:

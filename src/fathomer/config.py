@@ -69,6 +69,7 @@ class ModelConfig(Section):
     depth: DepthSelection = setting("gumbel", "how the depth of a word is selected")
     sequence: SequenceKind = setting("bilstm", "where word order comes from")
     max_positions: int = setting(2000, "rows of the learned position table", low=1)
+    multi_label: bool = setting(False, "a text may have several labels (set by `--multi-label`)")
     fixed_words: bool = setting(False, "keep the word vectors fixed (set when vectors are given)")
     word_dropout: float = setting(0.3, "dropout on word embeddings", low=0, high=0.99)
     hidden_dropout: float = setting(0.2, "dropout on hidden states", low=0, high=0.99)

@@ -101,6 +101,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, folder: str | Path) -> Self:
         """Read a saved model back; labels that were numbers are numbers again."""
         artifact = Artifact.load(Path(folder))
+        if artifact.recipe.model.multi_label:
+            raise ArtifactError(f"{folder}: gives several labels per text; use fathomer.load")
         changed = artifact.recipe.changed_values()
         for name in ("vocab_size", "num_labels", "fixed_words"):  # what the data decides
             changed.pop(f"model.{name}", None)
@@ -175,7 +177,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _checked_labels(y: Iterable[Any]) -> NDArray[Any]:
     """Take one label per text, of any type that an array can hold; refuse all else."""
     if y is None:
-        raise DataError("labels are needed: y is None")
+        raise DataError("a text classifier requires y to be passed, but the target y is None")
     labels: NDArray[Any] = column_or_1d(y if hasattr(y, "__array__") else list(y), warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")

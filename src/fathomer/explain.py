@@ -16,7 +16,7 @@ _SHALLOW, _DEEP = (222, 235, 247), (8, 48, 107)
 def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     """Draw the answer, and under each word a bar and a number for its depth."""
     drawing = Text(no_wrap=True, overflow="ignore")
-    drawing.append(prediction.best, style="bold")
+    drawing.append(title(prediction), style="bold")
     drawing.append(f"  {summary(prediction, max_depth=max_depth)}\n")
     for row in _rows(prediction.words, width):
         words, depths = Text(), Text()
@@ -33,6 +33,13 @@ def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     if prediction.truncated:
         drawing.append("\nThe text was cut here: it has more words than the model reads.\n")
     return drawing
+
+
+def title(prediction: Prediction) -> str:
+    """Name the label, or all of several."""
+    if prediction.labels is None:
+        return prediction.best
+    return ", ".join(prediction.labels) or "no label"
 
 
 def summary(prediction: Prediction, *, max_depth: int) -> str:
@@ -58,7 +65,7 @@ def page(prediction: Prediction, *, max_depth: int) -> str:
     )
     cut = "<p>The text was cut: it has more words than the model reads.</p>"
     return _PAGE.format(
-        label=html.escape(prediction.best),
+        label=html.escape(title(prediction)),
         summary=html.escape(summary(prediction, max_depth=max_depth)),
         words=words,
         bars=bars,

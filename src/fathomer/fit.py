@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fathomer.artifact import CARD, CONFIG, METRICS, TOKENIZER, WEIGHTS, Artifact, versions
+from fathomer.artifact import (
+    CARD,
+    CONFIG,
+    HISTORY,
+    METRICS,
+    TOKENIZER,
+    WEIGHTS,
+    Artifact,
+    json_lines,
+    versions,
+)
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
@@ -17,7 +27,7 @@ from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
 from fathomer.training.calibrate import calibrate
 from fathomer.training.checkpoint import TrainingState
-from fathomer.training.events import Event
+from fathomer.training.events import EpochDone, Event
 from fathomer.training.loop import train
 from fathomer.training.prepare import Prepared, Start, prepare
 
@@ -63,8 +73,10 @@ def fit(
         folder.mkdir(parents=True, exist_ok=True)
     interrupted = False
     try:
-        for _ in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
-            pass
+        for event in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
+            if folder and isinstance(event, EpochDone):
+                records = [epoch.to_dict() for epoch in state.history]
+                write_atomically(folder / HISTORY, json_lines(records))
     except KeyboardInterrupt:
         if not state.best_epoch:
             raise
@@ -86,6 +98,7 @@ def fit(
         network=prepared.network,
         metrics=metrics,
         temperature=calibration.temperature if calibration else 1.0,
+        thresholds=calibration.thresholds if calibration else None,
     )
     return Fitted(artifact, interrupted)
 
@@ -94,7 +107,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     """Refuse to write into a folder of somebody else's files."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, CARD):
+    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
         remove_leftovers(folder / name)
     ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
     if folder.is_dir() and any(folder.iterdir()) and not ours:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fathomer.artifact import Artifact
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError
+from fathomer.errors import ConfigError, DataError
 from fathomer.nn.inference import Classified, classify
 from fathomer.text.tokenizer import Words
 from fathomer.training.metrics import Metrics, score
@@ -44,6 +44,8 @@ class Prediction:
     words: tuple[Word, ...]
     truncated: bool
     """Whether the text was longer than the model reads; the words beyond had no part in this."""
+    labels: tuple[str, ...] | None = None
+    """All labels of the text, if the model may give several; ``label`` is the most probable one."""
 
     @property
     def best(self) -> str:
@@ -57,6 +59,8 @@ class Prediction:
             "probabilities": self.probabilities,
             "truncated": self.truncated,
         }
+        if self.labels is not None:
+            answer["labels"] = list(self.labels)
         if words:
             answer["words"] = [word._asdict() for word in self.words]
         return answer
@@ -79,6 +83,11 @@ class Predictor:
     def labels(self) -> tuple[str, ...]:
         """Name the labels, in the order of the probabilities."""
         return self.artifact.labels
+
+    @property
+    def multi_label(self) -> bool:
+        """Say whether a text may have several labels, or none."""
+        return self.artifact.recipe.model.multi_label
 
     @property
     def max_depth(self) -> int:
@@ -104,7 +113,8 @@ class Predictor:
         encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
         answers = self._classify(encoded, max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
-        probabilities /= probabilities.sum(1, keepdims=True)
+        if not self.multi_label:
+            probabilities /= probabilities.sum(1, keepdims=True)
         depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
         return [
             self._prediction(*parts, abstain_below)
@@ -129,25 +139,38 @@ class Predictor:
         depths: NDArray[np.int16],
         abstain_below: float,
     ) -> Prediction:
-        best = int(probabilities.argmax())
+        given = self._given(probabilities, abstain_below)
         return Prediction(
-            label=self.labels[best] if probabilities[best] >= abstain_below else None,
+            label=self.labels[max(given, key=probabilities.__getitem__)] if given else None,
             probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
             words=tuple(
                 Word(text[start:end], start, end, depth)
                 for (start, end), depth in zip(words.spans, depths.tolist(), strict=True)
             ),
             truncated=words.truncated,
+            labels=tuple(self.labels[number] for number in given) if self.multi_label else None,
         )
+
+    def _given(self, probabilities: NDArray[np.float64], abstain_below: float) -> list[int]:
+        """Choose the labels to give, by their numbers: the best one, or all over their thresholds."""
+        chosen = [int(probabilities.argmax())]
+        if self.multi_label:
+            limits = self.artifact.thresholds or [0.5] * len(self.labels)
+            chosen = np.flatnonzero(probabilities >= np.asarray(limits)).tolist()
+        return [number for number in chosen if probabilities[number] >= abstain_below]
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts."""
         answered = self.answer(examples, max_depth=max_depth)
-        return score(answered.answers, answered.data.targets, self.labels)
+        thresholds = self.artifact.thresholds
+        return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
 
     def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
         """Answer labelled texts, for whoever wants to score or to look into the answers."""
         artifact = self.artifact
+        if examples.multi_label != self.multi_label:
+            number = "several labels" if self.multi_label else "one label"
+            raise DataError(f"the model gives {number} per text; the examples do not fit")
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
         return Answered(data, self._classify(data.texts, max_depth))
 

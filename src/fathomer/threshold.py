@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.predictor import Predictor
+from fathomer.training.metrics import has_label
 from fathomer.training.reliability import Certainties, certainties
 
 
@@ -47,7 +48,7 @@ def choose_threshold(
     data, answers = predictor.answer(examples)
     if label is None:
         found = certainties(answers, data.targets)
-        possible = len(data)
+        possible = int(data.targets.sum()) if predictor.multi_label else len(data)
     else:
         found = _of_label(predictor, np.exp(answers.log_probabilities), data.targets, label)
         possible = int(found.right.sum())
@@ -66,7 +67,7 @@ def _of_label(
     if label not in predictor.labels:
         raise ConfigError(f"unknown label {label!r}; {did_you_mean(label, predictor.labels)}")
     number = predictor.labels.index(label)
-    return Certainties(probabilities[:, number].astype(np.float64), targets == number)
+    return Certainties(probabilities[:, number].astype(np.float64), has_label(targets, number))
 
 
 def find_threshold(
@@ -79,13 +80,14 @@ def find_threshold(
     cuts = np.flatnonzero(falling[:-1] > falling[1:])
     right = np.cumsum(found.right[order])[cuts]
     precisions, recalls = right / (cuts + 1), right / possible
-    reached = precisions >= precision if precision is not None else recalls >= recall
-    other = recalls if precision is not None else precisions
-    if not reached.any():
-        scores, name = (precisions, "precision") if recall is None else (recalls, "recall")
+    if precision is not None:
+        name, wanted, scores, other = "precision", precision, precisions, recalls
+    else:
+        name, wanted, scores, other = "recall", recall or 0.0, recalls, precisions
+    if not (scores >= wanted).any():
         best = scores.max() if len(scores) else 0.0
-        raise DataError(f"no threshold gives the wanted {name}; the best is {best:.4f}")
-    cut = int(np.argmax(np.where(reached, other, -1.0)))
+        raise DataError(f"no threshold gives a {name} of {wanted}; the best is {best:.4f}")
+    cut = int(np.argmax(np.where(scores >= wanted, other, -1.0)))
     last = int(cuts[cut])
     everything = last + 1 == len(found.probabilities)
     return Threshold(

@@ -63,6 +63,7 @@ def evaluate(
         fold=fold,
         folds=folds,
         only="test",
+        multi_label=predictor.multi_label,
     )
     messages = messages_console()
     for note in [*source.notes, *_leak(trained, source)]:
@@ -76,6 +77,8 @@ def evaluate(
         print_json(metrics)
         return
     print_scores({data: metrics})
+    if predictor.multi_label:
+        print_line(f"micro F1 {metrics['micro_f1']:.4f}; accuracy: all labels of a text are right")
     _print_labels(metrics["per_label"])
 
 

@@ -50,6 +50,7 @@ def threshold(
         encoding=encoding,
         data_dir=data_dir,
         only="test",
+        multi_label=predictor.multi_label,
     )
     texts = source.train if source.test is None else source.test
     found = choose_threshold(predictor, texts, precision=precision, recall=recall, label=label)

@@ -21,13 +21,14 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
-from fathomer.errors import ConfigError
+from fathomer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
     from fathomer.config import Recipe
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
+    from fathomer.fit import Watch
 
 
 def train(
@@ -44,8 +45,14 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
+    multi_label: Annotated[
+        bool, typer.Option("--multi-label", help="Texts have several labels: lists, or a|b.")
+    ] = False,
     calibrate: Annotated[
         bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
+    ] = None,
+    track: Annotated[
+        str | None, typer.Option(metavar="tensorboard", help="Write a log of the epochs there.")
     ] = None,
     vectors: Vectors = None,
     held_out: Annotated[
@@ -77,6 +84,7 @@ def train(
 
     settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
+    followed = _tracker(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     opened = partial(
         open_source,
@@ -84,6 +92,7 @@ def train(
         label_column=label_column,
         encoding=encoding,
         data_dir=data_dir,
+        multi_label=multi_label or settings.model.multi_label,
     )
     source = opened(data, fold=fold, folds=folds)
     parts = Parts(
@@ -104,7 +113,7 @@ def train(
         vectors=vectors_file,
         folder=out,
         resume=resume,
-        watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
+        watch=lambda events: followed(watch(events, messages, epochs=settings.train.epochs)),
     )
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
@@ -125,6 +134,18 @@ def train(
             f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
         )
         raise typer.Exit(130)
+
+
+def _tracker(name: str | None, out: Path) -> "Watch":
+    """Choose who writes a log of the epochs; by default nobody does."""
+    from fathomer.tracking import TRACKERS, require_tensorboard, track
+
+    if name is None:
+        return iter
+    if name not in TRACKERS:
+        raise ConfigError(f"--track {name}: {did_you_mean(name, TRACKERS)}")
+    require_tensorboard()
+    return lambda events: track(events, out / name)
 
 
 class Parts(NamedTuple):

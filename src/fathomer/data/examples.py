@@ -13,12 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from fathomer.data.spool import Spool
 from fathomer.errors import DataError
 
+SEPARATOR = "|"
+"""Stands between the labels of a text that may have several."""
+
 
 class Example(NamedTuple):
-    """Hold one text with its label."""
+    """Hold one text with its label, or with several of them as ``a|b``."""
 
     text: str
     label: str
+
+
+def split_labels(label: str) -> tuple[str, ...]:
+    """Tell several labels apart.
+
+    >>> split_labels("fast | cheap|fast"), split_labels("")
+    (('fast', 'cheap'), ())
+    """
+    return tuple(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,8 @@ class Examples:
     """How many rows were left out, by reason."""
     weights: NDArray[np.float64] | None = None
     """How much each example counts in training; without them, all count the same."""
+    multi_label: bool = False
+    """Whether a text may have several labels, or none."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -96,7 +110,23 @@ class Examples:
     @property
     def label_counts(self) -> dict[str, int]:
         """Count the examples of each label, labels in sorted order."""
-        return dict(sorted(Counter(self.labels).items()))
+        counts = Counter(label for labels in self.label_sets for label in labels)
+        return dict(sorted(counts.items()))
+
+    @property
+    def label_sets(self) -> Iterator[tuple[str, ...]]:
+        """Go through the labels of each example, however many it has."""
+        if self.multi_label:
+            return map(split_labels, self.labels)
+        return ((label,) for label in self.labels)
+
+    @property
+    def strata(self) -> Iterator[str]:
+        """Say for each example which label's share it counts to: of several, to the rarest."""
+        if not self.multi_label:
+            return self.labels
+        counts = self.label_counts
+        return (min(found, key=counts.__getitem__, default="") for found in self.label_sets)
 
     def take(self, indices: Sequence[int]) -> "Examples":
         """Choose some of the examples."""
@@ -148,7 +178,7 @@ def split_stratified(
     none in the smaller one.
     """
     by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.labels):
+    for index, label in enumerate(examples.strata):
         by_label[label].append(index)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     held_out: set[int] = set()
@@ -168,7 +198,7 @@ def stratified_folds(examples: Examples, *, folds: int, seed: int) -> list[list[
     [3, 3]
     """
     by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.labels):
+    for index, label in enumerate(examples.strata):
         by_label[label].append(index)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     for label in sorted(by_label):

@@ -1,10 +1,12 @@
 """The one way to run a network without training it: texts in, probabilities and depths out."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 
 from fathomer.data.batches import EncodedTexts, plan_batches
 from fathomer.nn.graph import WordBatch
@@ -15,7 +17,7 @@ class Classified(NamedTuple):
     """Hold the answers for many texts, in their order."""
 
     log_probabilities: NDArray[np.float32]
-    """One row per text, one column per label."""
+    """One row per text, one column per label; of several labels, each is probable by itself."""
     depths: NDArray[np.int16]
     """Depth of each word, texts one after another."""
 
@@ -24,6 +26,12 @@ class Classified(NamedTuple):
         """Index of the most probable label of each text."""
         best: NDArray[np.int64] = self.log_probabilities.argmax(1)
         return best
+
+    def given(self, thresholds: Sequence[float] | None) -> NDArray[np.bool_]:
+        """Tell which of several labels each text has: those that reach their thresholds."""
+        limits = np.full(self.log_probabilities.shape[1], 0.5) if thresholds is None else thresholds
+        found: NDArray[np.bool_] = np.exp(self.log_probabilities) >= np.asarray(limits)
+        return found
 
 
 def classify(
@@ -46,7 +54,9 @@ def classify(
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
             output = network(batch, max_depth=max_depth)
             logits = output.logits.float() / temperature
-            log_probabilities[indices] = logits.log_softmax(1).cpu().numpy()
+            several = network.config.multi_label
+            logs = functional.logsigmoid(logits) if several else logits.log_softmax(1)
+            log_probabilities[indices] = logs.cpu().numpy()
             found = output.depths.cpu().numpy()
         start = 0
         for index, length in zip(indices, batch.lengths.tolist(), strict=True):

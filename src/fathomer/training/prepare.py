@@ -21,7 +21,7 @@ from fathomer.nn.interface import DirectNetwork, Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
 
-DATA_DECIDES = ("vocab_size", "num_labels", "word_size", "fixed_words")
+DATA_DECIDES = ("vocab_size", "num_labels", "word_size", "fixed_words", "multi_label")
 """Settings of a model that texts and vectors may decide."""
 
 _CHUNK = 1000
@@ -34,6 +34,7 @@ class LabelledTexts:
 
     texts: EncodedTexts
     targets: NDArray[np.int64]
+    """Where a text may have several labels, one row per text: 1 for a label that it has."""
     weights: NDArray[np.float32] | None = None
     """How much each text counts in training, 1 on average."""
 
@@ -96,7 +97,7 @@ def prepare(
 ) -> Prepared:
     """Prepare a training; without ``held_out`` a part of the examples is held out."""
     labels = start.labels if start else tuple(examples.label_counts)
-    if len(labels) < 2:
+    if len(labels) < (1 if examples.multi_label else 2):
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
         raise DataError(f"{found}; a classifier needs examples of at least two labels")
     if held_out is None and recipe.train.held_out > 0:
@@ -109,6 +110,7 @@ def prepare(
     else:
         vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
         recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+        recipe = recipe.updated({"model": {"multi_label": examples.multi_label}})
         network = build_network(recipe, vocabulary)
     train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))
@@ -132,6 +134,8 @@ def training_weights(
     balanced = recipe.train.class_weight == "balanced"
     if examples.weights is None and not balanced:
         return None
+    if balanced and examples.multi_label:
+        raise ConfigError("train.class_weight=balanced needs one label per text")
     weights = np.ones(len(targets)) if examples.weights is None else examples.weights
     check_weights(weights)
     if balanced:
@@ -200,6 +204,11 @@ def encode_examples(
     """Encode the texts and number the labels; a label outside ``labels`` is an error."""
     check_labels(examples, labels)
     number = {label: index for index, label in enumerate(labels)}
-    targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
+    if examples.multi_label:
+        targets = np.zeros((len(examples), len(labels)), dtype=np.int64)
+        for row, found in enumerate(examples.label_sets):
+            targets[row, [number[label] for label in found]] = 1
+    else:
+        targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
     texts = encode_texts((example.text for example in examples), tokenizer, config)
     return LabelledTexts(texts, targets)

@@ -1,6 +1,7 @@
 """Whether probabilities can be trusted: of answers given with 80 %, 80 % should be right."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ class Certainties(NamedTuple):
     right: NDArray[np.bool_]
 
 
-class Bin(NamedTuple):
+@dataclass(frozen=True)
+class Bin:
     """Hold answers of like probability."""
 
     probability: float
@@ -31,7 +33,13 @@ class Bin(NamedTuple):
 
 
 def certainties(answers: Classified, targets: NDArray[np.int64]) -> Certainties:
-    """Give the probability of each answer, and whether it is right."""
+    """Give the probability of each answer, and whether it is right.
+
+    Where a text may have several labels, each label of each text is an answer.
+    """
+    if targets.ndim == 2:
+        probabilities = np.exp(answers.log_probabilities.astype(np.float64))
+        return Certainties(probabilities.ravel(), targets.ravel() == 1)
     best = answers.labels
     probabilities = np.exp(answers.log_probabilities[np.arange(len(best)), best].astype(np.float64))
     return Certainties(probabilities, best == targets)
