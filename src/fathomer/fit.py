@@ -25,7 +25,7 @@ from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
-from fathomer.training.calibrate import calibrate
+from fathomer.training.calibrate import Calibration, calibrate
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import EpochDone, Event
 from fathomer.training.loop import train
@@ -83,12 +83,7 @@ def fit(
         state.restore_best()
         interrupted = True
     metrics = _metrics(state, settings, time.perf_counter() - started)
-    calibration = None
-    if recipe.train.calibrate and prepared.held_out:
-        calibration = calibrate(prepared)
-        metrics["calibration"] = calibration and calibration.to_dict()
-    if calibration:
-        metrics["held_out"] = calibration.after.to_dict()
+    calibration = _calibrate(prepared, metrics)
     if vectors and prepared.coverage:
         metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
     artifact = Artifact(
@@ -101,6 +96,17 @@ def fit(
         thresholds=calibration.thresholds if calibration else None,
     )
     return Fitted(artifact, interrupted)
+
+
+def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:
+    """Fit what follows from the held-out part, and write down what that has changed."""
+    if not (prepared.recipe.train.calibrate and prepared.held_out):
+        return None
+    calibration = calibrate(prepared)
+    metrics["calibration"] = calibration and calibration.to_dict()
+    if calibration:
+        metrics["held_out"] = calibration.after.to_dict()
+    return calibration
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
