@@ -74,32 +74,6 @@ def test_evaluate_prints_the_agreed_keys(run, model, data):
     assert found["examples"] == 60
 
 
-def test_predict_answers_line_by_line(run, model, tmp_path):
-    (tmp_path / "texts.txt").write_text("The film was lovely.\r\n\nbad\x85 one", encoding="utf-8")
-    code, out, _ = run("predict", model, "texts.txt", "--depths")
-    answers = [json.loads(line) for line in out.splitlines()]
-    assert code == 0
-    assert len(answers) == 3
-    assert answers[0]["label"] == "positive"
-    assert answers[0]["words"][2] == {
-        "text": "was",
-        "start": 9,
-        "end": 12,
-        "depth": answers[0]["words"][2]["depth"],
-    }
-    assert answers[1]["words"] == []
-
-
-def test_predict_reads_standard_input(model, tmp_path):
-    command = [sys.executable, "-m", "fathomer", "predict", model]
-    done = subprocess.run(
-        command, input=b"good film\nb\xffd\n", capture_output=True, cwd=tmp_path, check=True
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == 2
-    assert all(set(answer) == {"label", "probabilities", "truncated"} for answer in answers)
-
-
 def test_explain_shows_words_over_depths(run, model, tmp_path):
     code, out, _ = run("explain", model, "The film was lovely.", "--html", "page.html")
     lines = out.splitlines()
@@ -114,7 +88,7 @@ def test_explain_shows_words_over_depths(run, model, tmp_path):
 def test_help_names_every_command_and_gives_examples(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("train", "evaluate", "predict", "explain", "threshold"):
+    for command in ("check", "train", "evaluate", "predict", "explain", "threshold"):
         assert f"\n  {command} " in out
         code, text, _ = run(command, "--help")
         assert code == 0
@@ -175,14 +149,30 @@ TRAIN = ["train", "data.csv", "--out", "new"]
         (["evaluate", "model", "one.csv"], "label 'a' does not occur in the training data; known"),
         (["predict", "model", "no.txt"], "no.txt: no such file"),
         (["predict", "model", "model"], "model: a folder"),
-        (
-            ["predict", "model", "data.csv"],
-            "data.csv: not plain text; give a file with one text per",
-        ),
-        (["predict", "model", "latin.txt"], "latin.txt: not UTF-8; --encoding says which it is"),
+        (["predict", "model", "latin.txt"], "latin.txt, line 1: not UTF-8 (byte 0xe9); if you"),
         (
             ["predict", "model", "latin.txt", "--encoding", "klingon"],
-            "unknown encoding 'klingon'; ",
+            "latin.txt: unknown encoding 'klingon'; ",
+        ),
+        (
+            ["predict", "model", "data.csv", "--text-column", "review"],
+            "data.csv, line 1: no column 'review' in the header ('text', 'label'); name yours with",
+        ),
+        (["predict", "model", "data.csv", "--resume"], "--resume continues a file of answers: "),
+        (["predict", "model", "data.csv", "--out", "model"], "model: is a folder; --out is a file"),
+        (["predict", "model", "data.csv", "--out", "data.csv"], "data.csv: is the input itself; "),
+        (
+            ["predict", "model", "data.csv", "--out", "new.jsonl"],
+            "new.jsonl: the answers to data.csv are a .csv file; name it so",
+        ),
+        (
+            ["predict", "model", "latin.txt", "--out", "a.csv"],
+            "a.csv: the answers to latin.txt are",
+        ),
+        (["predict", "model", "data.csv", "--out", "no/a.csv"], "no: no such folder"),
+        (
+            ["predict", "model", "data.csv", "--out", "a.csv", "--max-depth", "9"],
+            "max_depth 9; use 1..4",
         ),
         (["train", "data.csv", "--out", "data.csv/m"], "data.csv/m: cannot be written to (Not a"),
         (["explain", "model", "good", "--html", "no/page.html"], "no/.page.html."),

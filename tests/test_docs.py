@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fathomer"
 EQUATIONS = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
 SETTINGS = ROOT / "docs" / "settings.md"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def resolve(name):

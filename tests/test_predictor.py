@@ -1,14 +1,19 @@
-import threading
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathomer.errors import DepthError
-from fathomer.predictor import Predictor
+from fathomer.errors import ConfigError, DepthError
+from fathomer.fit import fit
+from fathomer.nn.int8 import available
+from fathomer.predictor import Predictor, load
 
-from .tiny import tiny_artifact, tiny_examples
+from .memory import measure_apart
+from .tiny import TINY, tiny_artifact, tiny_examples
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
 
@@ -77,6 +82,22 @@ def test_ten_thousand_words_are_ordinary_input():
     assert not prediction.truncated
 
 
+def test_a_million_words_are_cut_and_answered_at_once(predictor):
+    text = "The film was good. " * 200_000
+    begin = time.monotonic()
+    [prediction] = predictor.predict([text])
+    assert time.monotonic() - begin < 0.5
+    assert (prediction.truncated, len(prediction.words)) == (True, 50)
+    assert prediction.words == predictor.predict([text[:1000]])[0].words
+
+
+def test_a_stream_of_texts_takes_constant_memory():
+    """For more of them: python -m tests.memory 200000."""
+    found = measure_apart(20_000)
+    assert found["texts"] == 20_000
+    assert found["done_mb"] - found["loaded_mb"] < 60
+
+
 def test_a_word_of_300000_characters_neither_hangs_nor_fails(predictor):
     [prediction] = predictor.predict(["x" * 300_000])
     assert [word.end for word in prediction.words] == [300_000]
@@ -113,21 +134,23 @@ def test_an_iterator_of_texts_is_answered_too(predictor):
     assert predictor.predict(text for text in texts) == predictor.predict(texts)
 
 
-def test_threads_get_the_answers_of_one_thread(predictor):
-    texts = [example.text for example in tiny_examples()] * 3
-    expected = predictor.predict(texts)
-    found = [None] * 8
+def test_sixteen_threads_get_the_answers_of_one_thread(predictor):
+    """For longer than by default: FATHOMER_THREAD_SECONDS=10."""
+    examples = [example.text for example in tiny_examples()]
+    jobs = [[*examples[number : 3 * number + 5], f"zz{number}"] for number in range(16)]
+    expected = [predictor.predict(texts) for texts in jobs]
+    ends = time.monotonic() + float(os.environ.get("FATHOMER_THREAD_SECONDS", "3"))
 
     def work(number):
-        for _ in range(3):
-            found[number] = predictor.predict(texts)
+        rounds = 0
+        while time.monotonic() < ends:
+            job = (number + rounds) % len(jobs)
+            assert predictor.predict(jobs[job]) == expected[job]
+            rounds += 1
+        return rounds
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(found))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(answers == expected for answers in found)
+    with ThreadPoolExecutor(16) as threads:
+        assert min(threads.map(work, range(16))) > 0
 
 
 def test_evaluation_agrees_with_prediction(predictor):
@@ -138,3 +161,34 @@ def test_evaluation_agrees_with_prediction(predictor):
     assert metrics.accuracy == sum(p.label == e.label for p, e in pairs) / len(pairs)
     words = [word.depth for p in predictions for word in p.words]
     assert metrics.mean_depth == pytest.approx(sum(words) / len(words))
+
+
+@pytest.mark.skipif(not available(), reason="this processor has no VNNI")
+def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
+    predictor.artifact.save(tmp_path)
+    rounded = load(tmp_path, precision="int8")
+    texts = ["The film was lovely.", "The meal was awful."]
+    for exact, other in zip(predictor.predict(texts), rounded.predict(texts), strict=True):
+        assert other.label == exact.label
+        assert other.probabilities == pytest.approx(exact.probabilities, abs=0.05)
+        assert other.probabilities != exact.probabilities
+    assert predictor.evaluate(tiny_examples()) != rounded.evaluate(tiny_examples())
+
+
+def test_without_vnni_int8_warns_and_answers_in_float32(predictor, monkeypatch):
+    monkeypatch.setattr("fathomer.predictor.available", lambda: False)
+    with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; float32 is used instead"):
+        other = Predictor(predictor.artifact, precision="int8")
+    assert other.predict(["a lovely film"]) == predictor.predict(["a lovely film"])
+
+
+def test_an_unknown_precision_is_refused(predictor, tmp_path):
+    predictor.artifact.save(tmp_path)
+    with pytest.raises(ConfigError, match="unknown precision 'int4'"):
+        load(tmp_path, precision="int4")
+
+
+def test_a_model_without_int8_says_so():
+    artifact = fit(tiny_examples(), TINY.updated({"model": {"name": "tfidf"}})).artifact
+    with pytest.raises(ConfigError, match="the model tfidf has no int8 precision; use float32"):
+        Predictor(artifact, precision="int8")

@@ -2,7 +2,8 @@ import io
 
 from rich.console import Console
 
-from fathomer.progress import watch
+from fathomer.data.records import Record
+from fathomer.progress import watch, watch_answers
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import RolledBack
 from fathomer.training.loop import train
@@ -40,3 +41,14 @@ def test_a_rollback_is_told():
         "epoch 2: the loss was not finite at step 7; back to the last good state, "
         "and on with a learning rate of 0.0005\n"
     )
+
+
+def test_answers_have_a_bar_in_a_terminal_and_nothing_elsewhere():
+    chunks = [[Record(line, "text", None) for line in range(i, i + 500)] for i in (2, 502)]
+    terminal, pipe = io.StringIO(), io.StringIO()
+    console = Console(file=terminal, width=200, force_terminal=True)
+    assert list(watch_answers(iter(chunks), console, lines=2000)) == chunks
+    assert "1,000 texts" in terminal.getvalue()
+    assert "━" in terminal.getvalue()
+    assert list(watch_answers(iter(chunks), Console(file=pipe), lines=None)) == chunks
+    assert pipe.getvalue() == ""

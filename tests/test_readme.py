@@ -1,27 +1,17 @@
 """Every command and code block of the README runs."""
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from .documents import blocks, commands, run
 from .tiny import tiny_examples, write_csv
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FATHOMER = [sys.executable, "-m", "fathomer"]
-
-
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-
-
-def commands():
-    lines = [line for block in blocks("console") for line in block.splitlines()]
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +25,13 @@ def workplace(demo, tmp_path_factory):
     return folder
 
 
-def run(command, folder):
-    parts = [*FATHOMER, *shlex.split(command.partition(" > ")[0])[1:]]
-    return subprocess.run(parts, cwd=folder, capture_output=True, text=True)
-
-
 def test_the_demo_is_trained_as_the_readme_says(demo):
     trained = demo.metrics["command"].replace(str(demo.folder), "model").replace(" --json", "")
-    assert trained in commands()
+    assert trained in commands(README)
 
 
 def test_the_commands_run(workplace):
-    for command in commands():
+    for command in commands(README):
         if command.startswith("pip install"):
             assert (ROOT / "constraints.txt").exists()  # how this very environment was set up
         elif not command.startswith("fathomer train demo"):  # that one has run already
@@ -55,19 +40,19 @@ def test_the_commands_run(workplace):
 
 
 def test_explain_prints_what_the_readme_shows(workplace):
-    [command] = [c for c in commands() if c.startswith("fathomer explain model")]
-    shown = blocks("console")[0].partition(f"$ {command}\n")[2].split("\n")
+    [command] = [c for c in commands(README) if c.startswith("fathomer explain model")]
+    shown = blocks(README, "console")[0].partition(f"$ {command}\n")[2].split("\n")
     printed = run(command, workplace).stdout.split("\n")
     assert printed[0].split()[0] == shown[0].split()[0] == "negative"
     assert printed[2].split() == shown[2].split()
 
 
 def test_the_python_blocks_print_what_the_readme_shows(workplace):
-    code = "\n".join(blocks("python"))
+    code = "\n".join(blocks(README, "python"))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=workplace, capture_output=True, text=True, check=True
     )
-    [shown] = blocks("text")
+    [shown] = blocks(README, "text")
     printed = "\n".join(done.stdout.splitlines()[:2])
     without_depths = [re.sub(r":\d+", "", text).split() for text in (printed, shown)]
     assert without_depths[0][0] == without_depths[1][0] == "positive"

@@ -72,3 +72,20 @@ def test_a_wrong_recipe_names_its_file(empty_folder):
     (empty_folder / "mine.toml").write_text("[train]\nepoch = 3\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^mine\.toml: unknown setting 'epoch'; did you mean"):
         find_recipe("mine.toml")
+
+
+def test_a_row_of_the_ablation_differs_from_the_reference_in_one_setting():
+    named = {
+        "1_full_depth": ["model.depth=full"],
+        "2_no_sequence": ["model.sequence=none"],
+        "3_sinusoidal": ["model.sequence=sinusoidal"],
+        "4_learned": ["model.sequence=learned"],
+        "5_hard": ["model.depth=hard"],
+        "6_soft": ["model.depth=soft"],
+    }
+    reference = find_recipe("ablation/0_reference")
+    assert reference == find_recipe("imdb")
+    rows = {name for name in shipped_recipes() if name.startswith("ablation/")}
+    assert rows == {"ablation/0_reference", *(f"ablation/{row}" for row in named)}
+    for row, settings in named.items():
+        assert find_recipe(f"ablation/{row}") == reference.with_settings(settings) != reference

@@ -24,13 +24,14 @@ import torch
 from safetensors import SafetensorError
 
 import fathomer
-from fathomer.baselines import build_model
+from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_atomically
 from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
+from fathomer.training.metrics import shown_depth
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -100,54 +101,54 @@ class Artifact:
         try:
             if not isinstance(config["labels"], list):
                 raise TypeError("its labels are no list")
+            recipe, labels = Recipe.from_dict(config["recipe"]), tuple(config["labels"])
+            tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
+            _check(recipe, labels, tokenizer)
             artifact = cls(
-                recipe=(recipe := Recipe.from_dict(config["recipe"])),
-                labels=tuple(config["labels"]),
-                tokenizer=(
-                    tokenizer := Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
-                ),
+                recipe=recipe,
+                labels=labels,
+                tokenizer=tokenizer,
                 network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
                 temperature=float(config.get("temperature", 1.0)),
                 thresholds=_thresholds(config.get("thresholds")),
             )
-            artifact.check()
         except _MISFITS as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
         return artifact
 
-    def check(self) -> None:
-        """Refuse parts that do not belong together."""
-        model = self.recipe.model
-        strings = {label for label in self.labels if isinstance(label, str)}
-        if not len(strings) == len(self.labels) == model.num_labels:
-            raise ArtifactError(f"{model.num_labels} different labels were expected")
-        if len(self.tokenizer) != model.vocab_size:
-            raise ArtifactError(f"{len(self.tokenizer)} words, but {model.vocab_size} vectors")
-
     def card(self) -> str:
         """Describe the model in Markdown."""
-        model = self.recipe.model
+        parameters = sum(p.numel() for p in self.network.parameters())
+        describe = _OURS if self.recipe.model.name == "fathomer" else _OTHER
         return _CARD.format(
             labels=", ".join(f"`{label}`" for label in self.labels),
-            model=model,
-            parameters=sum(p.numel() for p in self.network.parameters()),
+            description=describe.format(
+                model=self.recipe.model,
+                paper=MODELS[self.recipe.model.name].paper,
+                parameters=f", {parameters:,} parameters" if parameters else "",
+            ),
             scores="\n".join(
                 f"| {name.replace('_', ' ')} | {found['examples']:,} | {found['accuracy']:.4f} "
-                f"| {found['macro_f1']:.4f} | {found['mean_depth']:.2f} |"
+                f"| {found['macro_f1']:.4f} | {shown_depth(found['mean_depth'])} |"
                 for name in ("held_out", "test")
                 if (found := self.metrics.get(name))
             ),
         )
 
 
+_OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps
+({model.depth} selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words{parameters}."""
+
+_OTHER = """The model `{model.name}` ({paper}),
+{model.vocab_size:,} known words{parameters}. All settings are in `config.json`."""
+
 _CARD = """# A Fathomer text classifier
 
 Labels: {labels}.
 
-A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps ({model.depth}
-selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words, {parameters:,} parameters.
+{description}
 
 | texts | examples | accuracy | macro F1 | mean depth |
 |---|---:|---:|---:|---:|
@@ -188,6 +189,16 @@ def versions() -> dict[str, str]:
         "numpy": numpy.__version__,
         "python": platform.python_version(),
     }
+
+
+def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> None:
+    """Refuse parts that do not belong together."""
+    model = recipe.model
+    strings = {label for label in labels if isinstance(label, str)}
+    if not len(strings) == len(labels) == model.num_labels:
+        raise ArtifactError(f"{model.num_labels} different labels were expected")
+    if len(tokenizer) != model.vocab_size:
+        raise ArtifactError(f"{len(tokenizer)} words, but {model.vocab_size} vectors")
 
 
 def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:

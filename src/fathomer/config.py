@@ -16,7 +16,26 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
 ClassWeight = Literal["none", "balanced"]
-ModelName = Literal["fathomer", "bilstm", "tfidf"]
+TrainPrecision = Literal["float32", "bfloat16"]
+PredictPrecision = Literal["float32", "int8"]
+ModelName = Literal[
+    "fathomer",
+    "adasent",
+    "bilstm",
+    "capsule-b",
+    "char-cnn",
+    "dpcnn",
+    "drnn",
+    "fasttext",
+    "rcrn",
+    "region-embedding",
+    "s-lstm",
+    "star-transformer",
+    "swem-concat",
+    "text-cnn",
+    "tfidf",
+    "transformer",
+]
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
@@ -103,6 +122,9 @@ class TrainConfig(Section):
     batch_words: int = setting(2000, "words in a batch (a longer text stands alone)", low=1)
     learning_rate: float = setting(0.001, "Adam's learning rate at first", low=0, high=10)
     decay_to: float = setting(0.05, "part of it left at the end; a straight line", low=0, high=1)
+    precision: TrainPrecision = setting(
+        "float32", "bfloat16 where the processor has it: CUDA or AMX"
+    )
     clip: float = setting(5.0, "largest norm of the gradient", low=0)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
     class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")

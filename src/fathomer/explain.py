@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from fathomer.pages import self_contained
 from fathomer.predictor import Prediction, Word
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -64,13 +65,15 @@ def page(prediction: Prediction, *, max_depth: int) -> str:
         for label, probability in prediction.probabilities.items()
     )
     cut = "<p>The text was cut: it has more words than the model reads.</p>"
-    return _PAGE.format(
-        label=html.escape(title(prediction)),
+    label = html.escape(title(prediction))
+    body = _BODY.format(
+        label=label,
         summary=html.escape(summary(prediction, max_depth=max_depth)),
         words=words,
         bars=bars,
         cut=cut if prediction.truncated else "",
     )
+    return self_contained(f"{label}: how deep each word was read", body, style=_STYLE)
 
 
 def _share(depth: int, max_depth: int) -> float:
@@ -111,23 +114,14 @@ def _shade(depth: int, max_depth: int) -> Style:
     return Style.parse(f"{'white' if share > 0.4 else 'black'} on rgb({red},{green},{blue})")
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{label}: how deep each word was read</title>
-<style>
-:root {{ color-scheme: light dark; --ink: 20 70 140; }}
-body {{ font: 18px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.6rem; margin-bottom: 0; }}
-.text {{ line-height: 3.2; }}
-.word {{ position: relative; top: calc(var(--share) * -0.8em); padding: .15em .3em;
-        border-radius: .3em; background: rgb(var(--ink) / calc(.08 + .47 * var(--share))); }}
-sub {{ font-size: .6em; opacity: .75; margin-left: .15em; }}
-th {{ text-align: left; font-weight: normal; padding-right: 1em; }}
-meter {{ width: 16rem; max-width: 50vw; }}
-</style>
-<h1>{label}</h1>
+_STYLE = """
+.text { line-height: 3.2; }
+.word { position: relative; top: calc(var(--share) * -0.8em); padding: .15em .3em;
+        border-radius: .3em; background: rgb(var(--ink) / calc(.08 + .47 * var(--share))); }
+sub { font-size: .6em; opacity: .75; margin-left: .15em; }
+meter { width: 16rem; max-width: 50vw; }"""
+
+_BODY = """<h1>{label}</h1>
 <p>{summary}</p>
 <p class="text">
 {words}
@@ -135,6 +129,4 @@ meter {{ width: 16rem; max-width: 50vw; }}
 {cut}
 <table>
 {bars}
-</table>
-</html>
-"""
+</table>"""

@@ -1,9 +1,13 @@
-"""Files that are whole or not there: atomic writing, and checksums."""
+"""Files that are whole or not there: atomic writing, writing in steps, and checksums."""
 
 import hashlib
+import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from fathomer.errors import ConfigError, DataError, MissingFileError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -26,6 +30,80 @@ def remove_leftovers(path: Path) -> None:
     """Delete what a killed :func:`write_atomically` has left beside ``path``."""
     for leftover in path.parent.glob(f".{path.name}.*"):
         leftover.unlink(missing_ok=True)
+
+
+class GrowingFile:
+    """Write a file in steps, under another name until it is whole, and go on after being killed.
+
+    Notes beside it say what has been done so far. They are written after each step, and whatever a
+    killed process has written beyond its last notes is cut off when the file is resumed.
+    """
+
+    def __init__(self, path: Path, notes: dict[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self.partial = path.with_name(f"{path.name}.partial")
+        self._notes_file = path.with_name(f"{path.name}.partial.json")
+        remove_leftovers(self._notes_file)
+        if resume:
+            self.notes = self._resume()
+        else:
+            self._start(notes)
+            self.notes = notes
+
+    def _start(self, notes: dict[str, Any]) -> None:
+        if self.partial.exists():
+            raise ConfigError(
+                f"{self.partial}: is there from a run that was stopped; continue it with --resume, "
+                "or delete the file"
+            )
+        self._write_notes(notes, size=0)  # first: no file is ever without its notes
+        self._file: BinaryIO = self.partial.open("xb")
+
+    def _resume(self) -> dict[str, Any]:
+        if not self.partial.exists():
+            if self.path.exists():
+                raise ConfigError(f"{self.path}: is complete; there is nothing to resume")
+            raise MissingFileError(f"{self.partial}: nothing to resume; run without --resume")
+        try:
+            content = json.loads(self._notes_file.read_bytes())
+            notes, size = dict(content["notes"]), int(content["bytes"])
+        except (OSError, ValueError, KeyError, TypeError):
+            size, notes = 1 << 63, {}
+        if size > self.partial.stat().st_size:
+            raise DataError(f"{self.partial}: damaged; delete it and run without --resume")
+        self._file = self.partial.open("r+b")
+        self._file.truncate(size)
+        self._file.seek(size)
+        return notes
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def append(self, content: bytes, notes: dict[str, Any]) -> None:
+        """Take one step; being killed meanwhile leaves the steps before."""
+        self._file.write(content)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._write_notes(notes, size=self._file.tell())
+        self.notes = notes
+
+    def _write_notes(self, notes: dict[str, Any], *, size: int) -> None:
+        write_atomically(self._notes_file, json.dumps({"notes": notes, "bytes": size}))
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        self._file.close()
+        self.partial.replace(self.path)
+        self._notes_file.unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        self._file.close()
+        self.partial.unlink(missing_ok=True)
+        self._notes_file.unlink(missing_ok=True)
 
 
 def sha256_of(path: Path) -> str:

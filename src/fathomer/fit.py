@@ -25,6 +25,7 @@ from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
+from fathomer.nn.interface import find_device, trainable_parameters
 from fathomer.training.calibrate import Calibration, calibrate
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import EpochDone, Event
@@ -50,8 +51,10 @@ def fit(
     held_out: Examples | None = None,
     vectors: Path | None = None,
     start: Artifact | None = None,
+    match_parameters: bool = False,
     folder: Path | None = None,
     resume: bool = False,
+    device: str = "cpu",
     watch: Watch = iter,
 ) -> Fitted:
     """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
@@ -62,8 +65,16 @@ def fit(
     """
     started = time.perf_counter()
     known = Start(start.tokenizer, start.labels, start.network) if start else None
-    prepared = prepare(examples, recipe, held_out=held_out, vectors=vectors, start=known)
+    prepared = prepare(
+        examples,
+        recipe,
+        held_out=held_out,
+        vectors=vectors,
+        match_parameters=match_parameters,
+        start=known,
+    )
     settings = _settings(prepared)
+    prepared.network.to(find_device(device))
     checkpoint = folder / CHECKPOINT if folder else None
     if resume and checkpoint:
         state = TrainingState.resume(prepared.network, checkpoint, settings)
@@ -170,6 +181,7 @@ def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> 
     return {
         "best_epoch": state.best_epoch,
         "epochs": len(state.history),
+        "parameters": trainable_parameters(state.network),
         "held_out": best.held_out,
         "mean_depth_sampled": best.mean_depth,
         "rollbacks": state.rollbacks,

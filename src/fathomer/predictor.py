@@ -4,19 +4,25 @@ Command line, estimator and server all go through :class:`Predictor`. It holds n
 changes, so that threads may share it.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
+from fathomer.config import PredictPrecision
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError
+from fathomer.errors import ConfigError, DataError, did_you_mean
+from fathomer.nn.folded import folded
 from fathomer.nn.inference import Classified, classify
+from fathomer.nn.int8 import available, quantised
+from fathomer.nn.interface import Network, find_device
+from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.text.tokenizer import Words
 from fathomer.training.metrics import Metrics, score
 from fathomer.training.prepare import LabelledTexts, encode_examples
@@ -76,8 +82,15 @@ class Answered(NamedTuple):
 class Predictor:
     """Answer with a trained model."""
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(
+        self, artifact: Artifact, *, precision: PredictPrecision = "float32", device: str = "cpu"
+    ) -> None:
         self.artifact = artifact
+        self.network = artifact.network.to(find_device(device)).eval()
+        if precision == "int8":
+            self.network = _in_bytes(self.network)
+        elif isinstance(self.network, DepthAdaptiveNetwork):
+            self.network = folded(self.network)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -94,6 +107,11 @@ class Predictor:
         """Give the largest depth that the model can select."""
         return self.artifact.recipe.model.max_depth
 
+    @property
+    def knows_depth(self) -> bool:
+        """Say whether the depths of the words mean something; there are models without them."""
+        return self.artifact.network.knows_depth
+
     def predict(
         self,
         texts: Iterable[str],
@@ -105,12 +123,29 @@ class Predictor:
 
         A label whose probability is smaller than ``abstain_below`` is not given.
         """
+        texts = checked_texts(texts)
+        return self.predict_words(
+            texts, self.split(texts), max_depth=max_depth, abstain_below=abstain_below
+        )
+
+    def split(self, texts: list[str]) -> list[Words]:
+        """Split texts into the words that the model will read."""
+        max_words = self.artifact.recipe.text.max_words
+        return self.artifact.tokenizer.encode(texts, max_words=max_words)
+
+    def predict_words(
+        self,
+        texts: list[str],
+        words: list[Words],
+        *,
+        max_depth: int | None = None,
+        abstain_below: float = 0.0,
+    ) -> list[Prediction]:
+        """Answer texts that :meth:`split` has split already."""
         if not 0 <= abstain_below <= 1:
             raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
-        texts = checked_texts(texts)
-        text_config = self.artifact.recipe.text
-        words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
-        encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
+        max_chars = self.artifact.recipe.text.max_chars
+        encoded = EncodedTexts.from_words(words, max_chars=max_chars)
         answers = self._classify(encoded, max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         if not self.multi_label:
@@ -124,7 +159,7 @@ class Predictor:
     def _classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
         """Run the network; all probabilities that anybody sees come from here."""
         return classify(
-            self.artifact.network,
+            self.network,
             texts,
             batch_words=BATCH_WORDS,
             max_depth=max_depth,
@@ -186,6 +221,21 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def load(folder: str | Path) -> Predictor:
+def _in_bytes(network: Network) -> Network:
+    """Give the network that predicts with 8-bit products, where that can be done."""
+    if not isinstance(network, DepthAdaptiveNetwork):
+        raise ConfigError(f"the model {network.config.name} has no int8 precision; use float32")
+    if network.device.type == "cpu" and available():
+        return quantised(network)
+    warnings.warn("int8 needs a CPU with VNNI; float32 is used instead", stacklevel=3)
+    return folded(network)
+
+
+def load(
+    folder: str | Path, *, precision: PredictPrecision = "float32", device: str = "cpu"
+) -> Predictor:
     """Load a model that was saved by training."""
-    return Predictor(Artifact.load(Path(folder)))
+    if precision not in get_args(PredictPrecision):
+        known = get_args(PredictPrecision)
+        raise ConfigError(f"unknown precision {precision!r}; {did_you_mean(precision, known)}")
+    return Predictor(Artifact.load(Path(folder)), precision=precision, device=device)

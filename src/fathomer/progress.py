@@ -1,4 +1,7 @@
-"""Training as a person watches it: a bar in a terminal, plain lines elsewhere. All on stderr."""
+"""Training and answering as a person watches them: a bar in a terminal, plain lines elsewhere.
+
+All of it is on stderr.
+"""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -6,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fathomer.data.records import Record
 from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
+from fathomer.training.metrics import shown_depth
 
 
 def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
@@ -39,6 +44,28 @@ def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator
             yield event
 
 
+def watch_answers(
+    chunks: Iterable[list[Record]], console: Console, *, lines: int | None
+) -> Iterator[list[Record]]:
+    """Show how far the answers to a file of so many lines are, if their number is known."""
+    bar = Progress(
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[texts]:,} texts  {task.fields[speed]:,.0f} texts/s"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    started, texts = time.perf_counter(), 0
+    with bar:
+        task = bar.add_task("", total=lines, texts=0, speed=0.0)
+        for chunk in chunks:
+            yield chunk
+            texts += len(chunk)
+            speed = texts / (time.perf_counter() - started)
+            bar.update(task, completed=chunk[-1].line, texts=texts, speed=speed)
+
+
 class _Running:
     """Add up the steps of an epoch."""
 
@@ -60,7 +87,8 @@ class _Running:
     def status(self) -> str:
         return (
             f"loss {self.loss / self.texts:.4f}  accuracy {self.correct / self.texts:.3f}  "
-            f"depth {self.depths / max(1, self.words):.2f}  {self.words_per_second():,.0f} words/s"
+            f"depth {shown_depth(self.depths / max(1, self.words))}  "
+            f"{self.words_per_second():,.0f} words/s"
         )
 
 
@@ -72,12 +100,12 @@ def _line(event: EpochDone | RolledBack, running: _Running, epochs: int) -> str:
         )
     line = (
         f"epoch {event.epoch}/{epochs}  loss {event.loss:.4f}  accuracy {event.accuracy:.3f}  "
-        f"depth {event.mean_depth:.2f}  {running.words_per_second():,.0f} words/s"
+        f"depth {shown_depth(event.mean_depth)}  {running.words_per_second():,.0f} words/s"
     )
     if event.held_out is None:
         return line
     held_out = (
         f"held out: accuracy {event.held_out['accuracy']:.3f}  "
-        f"depth {event.held_out['mean_depth']:.2f}"
+        f"depth {shown_depth(event.held_out['mean_depth'])}"
     )
     return f"{line}  |  {held_out}{'  (best)' if event.best else ''}"

@@ -188,6 +188,22 @@ def test_a_missing_column_is_answered_with_the_columns_found(write):
 
 
 @pytest.mark.parametrize(
+    ("name", "header", "advice"),
+    [
+        ("r.csv", "id;text;label", "semicolons: save it with commas, or with tabs as .tsv"),
+        ("r.csv", "id|text|label", "bars: save it with commas, or with tabs as .tsv"),
+        ("r.csv", "id\ttext\tlabel", "tabs: rename the file to .tsv"),
+        ("r.tsv", "id,text,label", "commas: rename the file to .csv"),
+    ],
+)
+def test_columns_that_are_separated_otherwise_are_recognised(write, name, header, advice):
+    assert message(write(name, f"{header}\n1{header[2]}a{header[2]}b\n")) == (
+        f"{name}, line 1: no column 'text' in the header ({header!r}); "
+        f"its columns are separated by {advice}"
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
         (

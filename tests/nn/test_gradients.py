@@ -91,6 +91,7 @@ def test_the_padding_byte_stays_zero_in_training():
 @pytest.mark.parametrize("inner_size", [1, 5], ids=["folded", "not folded"])
 def test_gradients_of_the_s_lstm_are_those_of_finite_differences(monkeypatch, inner_size, block):
     monkeypatch.setattr("fathomer.nn.steps.BLOCK", block)
+    monkeypatch.setattr("fathomer.nn.steps.PRODUCT_BLOCK", block + 1)
     sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": inner_size}
     slstm = in_float64(random_network(**sizes)).slstm
     batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])

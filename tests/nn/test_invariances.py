@@ -7,7 +7,7 @@ from torch import Tensor
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.graph import sort_by_depth
 from fathomer.nn.slstm import SLSTM
-from fathomer.nn.steps import Steps
+from fathomer.nn.steps import Steps, Terms
 
 from .networks import RAGGED, copied_into, in_float64, packed, random_depths, random_network
 
@@ -99,10 +99,14 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
     g, c_g = torch.randn(2, 2, 6)
 
     def step(h, c, from_token):
-        steps = Steps(graph, h, h[:-1], from_token, weights)
+        table = torch.cat([from_token, torch.zeros(2, 42)])
+        rows = torch.stack([torch.arange(7), 7 + graph.text_of], 1)
+        steps = Steps(graph, h, h[:-1], Terms(table, rows), weights)
         steps.c, steps.g, steps.c_g = c, g, c_g
+        new_h, new_c = torch.zeros(2, 7, 6)
         with torch.no_grad():
-            return steps.word_step(7, first=False, keep_gates=False)[1]
+            steps.word_step(new_h, new_c, first=False, keep_gates=False)
+        return new_h
 
     h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
     inputs = [h, c, torch.randn(7, 42)]

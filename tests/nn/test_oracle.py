@@ -28,6 +28,7 @@ SELECTIONS = ["gumbel", "hard", "soft", "full"]
 @pytest.mark.parametrize("training", [True, False])
 def test_blocks_folds_and_the_way_back_change_nothing(monkeypatch, block, depth_size, training):
     monkeypatch.setattr("fathomer.nn.steps.BLOCK", block)
+    monkeypatch.setattr("fathomer.nn.steps.PRODUCT_BLOCK", block + 1)
     network = random_network(depth_size=depth_size, hidden_size=12)
     batch = packed(RAGGED)
     folded, _ = network.slstm.first_layer(torch.zeros(18, depth_size), torch.zeros(18, 12))

@@ -10,7 +10,7 @@ from fathomer.nn import WordBatch
 from fathomer.nn.depth import select_depths
 from fathomer.nn.graph import sort_by_depth
 from fathomer.nn.pooling import pool_texts
-from fathomer.nn.steps import Steps, neighbourhood
+from fathomer.nn.steps import Steps, Terms, neighbourhood
 
 from .networks import packed, random_depths, random_network
 
@@ -55,7 +55,7 @@ def test_gates_of_different_widths_are_caught():
         graph,
         torch.zeros(4, 6),
         torch.zeros(3, 6),
-        torch.zeros(3, 42),
+        Terms(torch.zeros(4, 42), torch.zeros(3, 3, dtype=torch.long)),
         slstm.weights(slstm.window.weight),
     )
     rows, gates = slice(0, 2), torch.zeros(2, 42)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from fathomer.nn import DepthAdaptiveNetwork
@@ -169,3 +170,39 @@ def test_the_bilstm_multiplies_each_distinct_word_once():
     counted = multiply_adds(random_network(), RAGGED, depths)["sequence"]
     later = sum(max(0, len(text) - 1) for text in RAGGED)
     assert counted == 2 * (DISTINCT * (5 + 4) + later * 3) * 4 * 3
+
+
+class CountLarge(TorchDispatchMode):
+    """Count the operations that take memory for as many numbers as the states of all words."""
+
+    def __init__(self, numbers: int):
+        super().__init__()
+        self.numbers, self.taken = numbers, Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        given = {
+            t.untyped_storage().data_ptr() for t in tree_leaves((args, kwargs)) if is_tensor(t)
+        }
+        found = function(*args, **(kwargs or {}))
+        for tensor in filter(is_tensor, tree_leaves(found)):
+            if tensor.numel() >= self.numbers and tensor.untyped_storage().data_ptr() not in given:
+                self.taken[function.overloadpacket.__name__] += 1
+        return found
+
+
+def is_tensor(value):
+    return isinstance(value, Tensor)
+
+
+def test_one_large_piece_of_memory_is_taken_per_layer():
+    """Room for states and products is taken once per batch; the look-up of terms alone has none."""
+    network = random_network().eval()
+    batch = packed([[1] * 40, [2] * 60])
+
+    def taken(depth: int) -> Counter:
+        depths = torch.full((100,), depth)
+        with torch.inference_mode(), CountLarge(100 * H) as counter:
+            network(batch, depths=depths)
+        return counter.taken
+
+    assert taken(4) - taken(2) == Counter({"embedding_bag": 2})

@@ -166,6 +166,32 @@ def test_a_hostile_text_takes_linear_time(unit):
     assert len(words.ids) <= 2000
 
 
+def test_a_million_words_are_cut_before_they_are_split():
+    tokenizer = Tokenizer.from_words(["good", "film"])
+    begin = time.monotonic()
+    [words] = tokenizer.encode(["good film " * 500_000], max_words=2000)
+    assert time.monotonic() - begin < 0.5  # splitting all of it takes seconds
+    assert words == ([1, 2] * 1000, [], [(5 * i, 5 * i + 4) for i in range(2000)], True)
+
+
+def test_long_words_are_found_beyond_the_place_of_the_first_cut():
+    long = "x" * 100
+    words = encode(f"{long} " * 50, max_words=20)
+    assert (len(words.ids), words.truncated) == (20, True)
+    words = encode(f"{long} " * 20 + " " * 3000, max_words=20)
+    assert (len(words.ids), words.truncated) == (20, False)
+
+
+@given(text=st.lists(TEXTS | st.just(" ")).map("".join), max_words=st.integers(0, 5))
+@settings(max_examples=300, deadline=None)
+def test_a_cut_text_has_the_first_words_of_the_whole_text(text, max_words):
+    text *= 1 + 200 // (len(text) + 1)
+    whole, cut = encode(text), encode(text, max_words=max_words)
+    assert cut.spans == whole.spans[:max_words]
+    assert cut.unknown == whole.unknown[:max_words]
+    assert cut.truncated is (len(whole.spans) > max_words)
+
+
 @given(text=TEXTS, max_words=st.integers(0, 50))
 @settings(max_examples=300, deadline=None)
 def test_any_text_has_words_in_order_each_with_its_own_place(text, max_words):

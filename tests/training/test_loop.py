@@ -239,3 +239,18 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(ArtifactError, match="not a readable checkpoint"):
         fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
+
+
+def test_training_in_bfloat16_learns_too():
+    recipe = TINY.updated({"train": {"precision": "bfloat16", "epochs": 8}})
+    artifact = fit(tiny_examples(), recipe).artifact
+    assert artifact.metrics["held_out"]["accuracy"] > 0.9
+    weights = artifact.network.state_dict()
+    assert weights["slstm.window.weight"].dtype == torch.float32
+    exact = fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact.network
+    assert not torch.equal(weights["slstm.window.weight"], exact.slstm.window.weight)
+
+
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match="there is no device 'cuda:99' here; use cpu"):
+        fit(tiny_examples(), TINY, device="cuda:99")

@@ -2,7 +2,7 @@
 
 The layers are PyTorch's own (Hochreiter and Schmidhuber, 1997; Graves and Schmidhuber, 2005). The
 vector of a text is the maximum and mean over its words, as in Eq. (15), which has the sentence node
-beside them.
+beside them. An odd ``hidden_size`` is rounded down, so that the directions share it equally.
 """
 
 import torch
@@ -30,7 +30,7 @@ class StackedBiLSTM(ComparisonModel):
             batch_first=True,
             dropout=self.config.hidden_dropout,
         )
-        return 2 * self.config.hidden_size
+        return 4 * self.lstm.hidden_size
 
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch

@@ -28,18 +28,29 @@ class ComparisonModel(Network):
         self.embedding = TokenEmbedding(config, spellings)
         self.word_dropout = nn.Dropout(config.word_dropout)
         self.hidden_dropout = nn.Dropout(config.hidden_dropout)
-        self.output = nn.Linear(self.build(self.embedding.size), config.num_labels)
+        self.output = self.build_output(self.build(self.embedding.size))
         initialise(self)
 
     def build(self, token_size: int) -> int:
         """Make the layers that read tokens of this width; give the width of a text's vector."""
         raise NotImplementedError
 
+    def build_output(self, features: int) -> nn.Module:
+        """Make the layer that tells the labels from a text's vector."""
+        return nn.Linear(features, self.config.num_labels)
+
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Give one vector per text."""
         raise NotImplementedError
+
+    def score(
+        self, tokens: Float[Tensor, "N token"], batch: WordBatch
+    ) -> Float[Tensor, "B labels"]:
+        """Give the logits; a model that has more than one vector per text does it in its own way."""
+        logits: Tensor = self.output(self.hidden_dropout(self.read(tokens, batch)))
+        return logits
 
     def forward(
         self,
@@ -49,10 +60,13 @@ class ComparisonModel(Network):
     ) -> Output:
         """Classify a batch; there is no depth to force or to cap."""
         refuse_depths(self.config, depths, max_depth)
+        if not batch.num_texts:
+            return Output(
+                self.word_vectors.weight.new_zeros(0, self.config.num_labels), batch.words
+            )
         tokens, places = self.embedding(batch)
         tokens = self.word_dropout(tokens.index_select(0, places))
-        logits = self.output(self.hidden_dropout(self.read(tokens, batch)))
-        return Output(logits, depths=torch.zeros_like(batch.words))
+        return Output(self.score(tokens, batch), depths=torch.zeros_like(batch.words))
 
     @property
     def word_vectors(self) -> nn.Embedding:
@@ -70,7 +84,7 @@ def padded(
     words: Float[Tensor, "N width"], batch: WordBatch
 ) -> tuple[Float[Tensor, "B T width"], Bool[Tensor, "B T"]]:
     """Lay the texts under each other, at least one place wide; say which places hold a word."""
-    longest = max(1, int(batch.lengths.max())) if batch.num_texts else 1
+    longest = max(1, int(batch.lengths.max()))
     table = words.new_zeros(batch.num_texts, longest, words.shape[1])
     here = torch.zeros(batch.num_texts, longest, dtype=torch.bool, device=words.device)
     places = (batch.text_of, batch.positions)

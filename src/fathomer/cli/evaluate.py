@@ -9,6 +9,7 @@ import typer
 from fathomer.cli.options import (
     Data,
     DataDir,
+    Device,
     Encoding,
     Fold,
     Folder,
@@ -16,24 +17,46 @@ from fathomer.cli.options import (
     Json,
     LabelColumn,
     MaxDepth,
+    Precision,
     TextColumn,
 )
-from fathomer.cli.output import messages_console, print_json, print_line, print_scores
+from fathomer.cli.output import (
+    messages_console,
+    open_model,
+    print_json,
+    print_line,
+    print_scores,
+    print_table,
+)
+from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
     from fathomer.predictor import Predictor
+    from fathomer.report import Report
+    from fathomer.training.metrics import Metrics
+
+MATRIX_LABELS = 10
+"""Labels that a matrix in a terminal has room for."""
 
 
 def evaluate(
     folder: Folder,
     data: Data,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the confusion matrix.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
+    ] = None,
     reliability: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
     ] = None,
     max_depth: MaxDepth = None,
+    precision: Precision = "float32",
+    device: Device = "cpu",
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
@@ -44,16 +67,17 @@ def evaluate(
 ) -> None:
     """Score a model on labelled texts.
 
-    Example: fathomer evaluate model test.csv
+    Example: fathomer evaluate model test.csv --html report.html
     """
-    from fathomer.data.corpora import describe, open_source
-    from fathomer.predictor import load
+    from fathomer.data.corpora import describe, open_source, training_texts
+    from fathomer.report import make_report
 
-    predictor = load(folder)
+    _check_targets(plot, html, reliability)
+    predictor = open_model(folder, precision, device)
+    if predictor.multi_label and (plot or html):
+        raise ConfigError("--plot and --html show one label per text; this model gives several")
     trained = predictor.artifact.metrics
-    if trained.get("data_name") == data:  # by default, the very fold that training left out
-        fold = trained.get("fold") if fold is None else fold
-        folds = trained.get("folds") if folds is None else folds
+    fold, folds = _default_fold(trained, data, fold, folds)
     source = open_source(
         data,
         text_column=text_column,
@@ -68,26 +92,87 @@ def evaluate(
     messages = messages_console()
     for note in [*source.notes, *_leak(trained, source)]:
         messages.print(note, highlight=False)
-    texts = source.train if source.test is None else source.test
-    metrics = predictor.evaluate(texts, max_depth=max_depth).to_dict()
-    metrics |= describe(source)
+    tested = source.train if source.test is None else source.test
     if reliability:
-        _draw_reliability(predictor, texts, reliability)
-    if as_json:
-        print_json(metrics)
-        return
-    print_scores({data: metrics})
+        _draw_reliability(predictor, tested, reliability, max_depth)
     if predictor.multi_label:
-        print_line(f"micro F1 {metrics['micro_f1']:.4f}; accuracy: all labels of a text are right")
-    _print_labels(metrics["per_label"])
+        _evaluate_several(predictor, tested, source, max_depth, as_json)
+        return
+    trained_on = training_texts(source, data_dir=data_dir)
+    report = make_report(predictor, tested, training_texts=trained_on, max_depth=max_depth)
+    _write(report, f"{folder} on {data}", plot=plot, html=html)
+    if as_json:
+        print_json(report.to_dict() | describe(source))
+    else:
+        _print_report(report, data)
 
 
-def _draw_reliability(predictor: "Predictor", texts: "Examples", path: Path) -> None:
+def _default_fold(
+    trained: dict[str, Any], data: str, fold: int | None, folds: int | None
+) -> tuple[int | None, int | None]:
+    """Choose, unless the user did, the very fold that training left out."""
+    if trained.get("data_name") != data:
+        return fold, folds
+    return (
+        trained.get("fold") if fold is None else fold,
+        trained.get("folds") if folds is None else folds,
+    )
+
+
+def _check_targets(plot: Path | None, html: Path | None, reliability: Path | None) -> None:
+    """Find out before the work what could not be written after it."""
+    for option, picture in {"--plot": plot, "--reliability": reliability}.items():
+        if picture:
+            from fathomer.render import require_matplotlib
+
+            if picture.suffix.lower() != ".png":
+                raise ConfigError(
+                    f"{picture}: {option} writes a PNG; name a file that ends in .png"
+                )
+            require_matplotlib()
+    for target in (plot, html, reliability):
+        if target and not target.parent.is_dir():
+            raise MissingFileError(f"{target.parent}: no such folder")
+
+
+def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None) -> None:
+    from fathomer.files import write_atomically
+    from fathomer.render import confusion_png, report_page
+
+    if plot:
+        write_atomically(plot, confusion_png(report))
+    if html:
+        write_atomically(html, report_page(report, title=title))
+
+
+def _draw_reliability(
+    predictor: "Predictor", texts: "Examples", path: Path, max_depth: int | None
+) -> None:
     from fathomer.training.reliability import certainties, draw_reliability
     from fathomer.training.reliability import reliability as reliability_of
 
-    data, answers = predictor.answer(texts)
+    data, answers = predictor.answer(texts, max_depth=max_depth)
     draw_reliability(reliability_of(certainties(answers, data.targets)), path)
+
+
+def _evaluate_several(
+    predictor: "Predictor",
+    texts: "Examples",
+    source: "Source",
+    max_depth: int | None,
+    as_json: bool,
+) -> None:
+    """Score a model that gives several labels per text, where no label stands for another."""
+    from fathomer.data.corpora import describe
+
+    metrics = predictor.evaluate(texts, max_depth=max_depth)
+    if as_json:
+        print_json(metrics.to_dict() | describe(source))
+        return
+    print_scores({source.name: metrics.to_dict()})
+    print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: all labels of a text are right")
+    _print_labels(metrics)
+    print_line("\nno confusion matrix: a text may have several labels")
 
 
 def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
@@ -104,11 +189,102 @@ def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
         yield "warning: the model was trained on this very file; the scores say little"
 
 
-def _print_labels(per_label: dict[str, dict[str, Any]]) -> None:
-    width = max([len("label"), *map(len, per_label)])
-    print_line(f"\n{'label':<{width}}  precision  recall      F1  support")
-    for label, scores in per_label.items():
+def _print_report(report: "Report", data: str) -> None:
+    print_scores({data: report.metrics.to_dict()})
+    if report.unseen and report.unseen.examples < report.metrics.examples:
+        seen = report.metrics.examples - report.unseen.examples
+        accuracy = "-" if report.unseen.accuracy is None else f"{report.unseen.accuracy:.4f}"
         print_line(
-            f"{label:<{width}}  {scores['precision']:>9.4f}  {scores['recall']:>6.4f}  "
-            f"{scores['f1']:>6.4f}  {scores['support']:>7,}"
+            f"without the {seen:,} that also stand in the training part: accuracy {accuracy} "
+            f"on {report.unseen.examples:,}"
         )
+    _print_labels(report.metrics)
+    _print_confusion(report)
+    _print_lengths(report)
+    _print_mistakes(report)
+
+
+def _print_labels(metrics: "Metrics") -> None:
+    print_line("")
+    print_table(
+        ["label", "precision", "recall", "F1", "support"],
+        [
+            [
+                _shown(label),
+                f"{s.precision:.4f}",
+                f"{s.recall:.4f}",
+                f"{s.f1:.4f}",
+                f"{s.support:,}",
+            ]
+            for label, s in metrics.per_label.items()
+        ],
+    )
+
+
+def _print_confusion(report: "Report") -> None:
+    """Print the matrix, or of many labels the pairs that are confused most."""
+    print_line("")
+    if len(report.labels) <= MATRIX_LABELS:
+        print_table(
+            ["true \\ predicted", *(_shown(label, 12) for label in report.labels)],
+            [
+                [
+                    _shown(row),
+                    *(
+                        f"{report.confusion.get(row, {}).get(column, 0):,}"
+                        for column in report.labels
+                    ),
+                ]
+                for row in report.labels
+            ],
+        )
+    else:
+        print_table(
+            ["most confused", "", "texts"],
+            [
+                [_shown(pair.label), f"→ {_shown(pair.predicted)}", f"{pair.count:,}"]
+                for pair in report.confusions[:MATRIX_LABELS]
+            ],
+            right=2,
+        )
+
+
+def _print_lengths(report: "Report") -> None:
+    print_line("")
+    print_table(
+        ["words", "examples", "accuracy", "mean depth"],
+        [
+            [
+                f"{group.shortest:,}–{group.longest:,}",
+                f"{group.examples:,}",
+                f"{group.accuracy:.4f}",
+                f"{group.mean_depth:.2f}",
+            ]
+            for group in report.by_length
+        ],
+    )
+
+
+def _print_mistakes(report: "Report") -> None:
+    """Print the worst mistakes, each on a line of the terminal."""
+    from rich.cells import cell_len, set_cell_size
+    from rich.console import Console
+
+    if not report.mistakes:
+        print_line("\nno mistakes")
+        return
+    console = Console()
+    width = console.width if console.is_terminal else 100
+    print_line("\nworst mistakes: true label → predicted label, most certain first")
+    for mistake in report.mistakes:
+        answer = f"{_shown(mistake.label, 20)} → {_shown(mistake.predicted, 20)}"
+        line = f"{answer} {mistake.probability:.1%}  {mistake.text}"
+        if cell_len(line) > width:
+            line = set_cell_size(line, width - 1) + "…"
+        print_line(line)
+
+
+def _shown(label: str, characters: int = 40) -> str:
+    from fathomer.report import one_line
+
+    return one_line(label, characters=characters)

@@ -8,6 +8,7 @@ import typer
 
 from fathomer.cli.options import Folder, Json, MaxDepth
 from fathomer.cli.output import print_json
+from fathomer.errors import DepthError
 
 
 def explain(
@@ -30,6 +31,11 @@ def explain(
     from fathomer.predictor import load
 
     predictor = load(folder)
+    if not predictor.knows_depth:
+        name = predictor.artifact.recipe.model.name
+        raise DepthError(
+            f"{folder}: words have no depth in the model {name}; fathomer predict shows its answers"
+        )
     text = os.fsencode(text).decode("utf-8", "replace")  # a terminal may send any bytes
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:

@@ -16,6 +16,10 @@ Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of the fil
 MaxDepth = Annotated[
     int | None, typer.Option(metavar="N", help="Let no word take more steps than this.")
 ]
+Precision = Annotated[
+    str, typer.Option(metavar="P", help="float32, or int8: faster on processors with VNNI.")
+]
+Device = Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, ...")]
 DataDir = Annotated[
     Path | None,
     typer.Option(

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
+
+    from fathomer.predictor import Predictor
 
 
 def messages_console() -> "Console":
@@ -14,6 +18,20 @@ def messages_console() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+
+def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
+    """Load a model; what it warns of is printed as a line."""
+    import warnings
+
+    from fathomer.predictor import load
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        predictor = load(folder, precision=precision, device=device)  # type: ignore[arg-type]
+    for warning in found:
+        messages_console().print(f"warning: {warning.message}")
+    return predictor
 
 
 def print_line(line: str) -> None:
@@ -26,13 +44,33 @@ def print_json(content: dict[str, Any]) -> None:
     typer.echo(json.dumps(content, ensure_ascii=False))
 
 
+def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> None:
+    """Print rows under a header; columns from the number ``right`` on hold numbers."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    for row in [header, *rows]:
+        cells = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - cell_len(cell))
+            cells.append(space + cell if number >= right else cell + space)
+        print_line("  ".join(cells).rstrip())
+
+
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print a table of scores, one row per set of texts."""
-    width = max([len("texts"), *map(len, rows)])
-    print_line(f"{'texts':<{width}}  examples  accuracy  macro F1  mean depth")
-    for name, scores in rows.items():
-        depth = f"{scores['mean_depth']:.2f}" if scores["mean_depth"] else "-"
-        print_line(
-            f"{name:<{width}}  {scores['examples']:>8,}  {scores['accuracy']:>8.4f}  "
-            f"{scores['macro_f1']:>8.4f}  {depth:>10}"
-        )
+    from fathomer.training.metrics import shown_depth
+
+    print_table(
+        ["texts", "examples", "accuracy", "macro F1", "mean depth"],
+        [
+            [
+                name,
+                f"{scores['examples']:,}",
+                f"{scores['accuracy']:.4f}",
+                f"{scores['macro_f1']:.4f}",
+                shown_depth(scores["mean_depth"]),
+            ]
+            for name, scores in rows.items()
+        ],
+    )

@@ -1,69 +1,120 @@
 """The command ``fathomer predict``."""
 
-import codecs
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.options import Encoding, Folder, MaxDepth
-from fathomer.cli.output import print_json
+from fathomer.cli.options import Device, Encoding, Folder, MaxDepth, Precision, TextColumn
+from fathomer.cli.output import messages_console, open_model, print_json
 from fathomer.errors import ConfigError, DataError, MissingFileError
 
-TABLES = (".csv", ".tsv", ".jsonl", ".gz", ".zip")
+if TYPE_CHECKING:
+    from fathomer.data.records import Record, Source
+    from fathomer.predictor import Predictor
+    from fathomer.tables import Answering
 
 
 def predict(
     folder: Folder,
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="One text per line.")] = "-",
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="One text per line, or csv, tsv, jsonl.")
+    ] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
     abstain_below: Annotated[
         float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
     ] = 0.0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write here; a table keeps its columns.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped --out.")] = False,
+    text_column: TextColumn = "text",
     max_depth: MaxDepth = None,
+    precision: Precision = "float32",
+    device: Device = "cpu",
     encoding: Encoding = "utf-8",
 ) -> None:
     """Answer each line of a file, or of standard input, with a line of JSON.
 
-    Example: echo "a lovely film" | fathomer predict model --depths
-    """
-    from fathomer.predictor import load
+    With --out, each row of a table keeps its columns and gets a label and its probability.
 
-    predictor = load(folder)
-    with _open_lines(file, encoding) as stream:
-        lines = (line.removesuffix("\n").removesuffix("\r") for line in stream)
-        # A person at a terminal wants each answer at once, a program all of them soon.
-        size = 1 if stream.isatty() else 500
-        while chunk := list(islice(lines, size)):
+    Example: echo "a lovely film" | fathomer predict model --depths
+
+    Example: fathomer predict model reviews.csv --out answers.csv
+    """
+    from fathomer.artifact import CONFIG
+    from fathomer.data.records import Source
+    from fathomer.files import sha256_of
+    from fathomer.tables import Answering
+
+    source = Source(Path(file), text_column, None, encoding)
+    _check(source, out, resume)
+    predictor = open_model(folder, precision, device)
+    if out is None:
+        for chunk in _chunks(source):
+            texts = [record.text for record in chunk]
             for prediction in predictor.predict(
-                chunk, max_depth=max_depth, abstain_below=abstain_below
+                texts, max_depth=max_depth, abstain_below=abstain_below
             ):
                 print_json(prediction.to_dict(words=depths))
-
-
-@contextmanager
-def _open_lines(file: str, encoding: str) -> Iterator[TextIO]:
-    """Open plain text, one text per line; a stream goes on after bytes that cannot be read."""
-    try:
-        "".encode(encoding)
-    except LookupError:
-        raise ConfigError(f"unknown encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
-    if file == "-":
-        sys.stdin.reconfigure(encoding=encoding, errors="replace")  # type: ignore[union-attr]
-        yield sys.stdin
         return
-    path = Path(file)
-    if not path.is_file():
-        raise MissingFileError(f"{file}: {'a folder' if path.is_dir() else 'no such file'}")
-    if path.suffix.lower() in TABLES:
-        raise DataError(f"{file}: not plain text; give a file with one text per line")
-    codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    model = f"{sha256_of(folder / CONFIG)} {precision}"
+    _write(predictor, Answering(source, out, model, depths, max_depth, abstain_below), resume)
+
+
+def _check(source: "Source", out: Path | None, resume: bool) -> None:
+    """Find out before the model is loaded what cannot be done."""
+    path = source.path
+    if str(path) != "-" and not path.is_file():
+        raise MissingFileError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}")
+    if source.kind == ".zip":
+        raise DataError(f"{path}: a zip file; unpack it first")
+    if out is None:
+        if resume:
+            raise ConfigError("--resume continues a file of answers: name it with --out")
+        return
+    if out.is_dir():
+        raise ConfigError(f"{out}: is a folder; --out is a file")
+    if not out.parent.is_dir():
+        raise MissingFileError(f"{out.parent}: no such folder")
+    if out.exists() and path.exists() and out.samefile(path):
+        raise ConfigError(f"{out}: is the input itself; give --out another name")
+    kind = source.kind if source.kind in (".csv", ".tsv") else ".jsonl"
+    if out.suffix.lower() in {".csv", ".tsv", ".jsonl", ".gz"} - {kind}:
+        raise ConfigError(f"{out}: the answers to {path} are a {kind} file; name it so")
+
+
+def _chunks(source: "Source") -> "Iterator[list[Record]]":
+    """Group the texts: a pipe is answered as its lines arrive."""
+    from fathomer.data.records import arriving_records, iterate_records
+    from fathomer.tables import chunked
+
+    if str(source.path) == "-":
+        return arriving_records(sys.stdin.buffer, source.encoding)  # type: ignore[arg-type]
+    return chunked(iterate_records(source))
+
+
+def _write(predictor: "Predictor", wanted: "Answering", resume: bool) -> None:
+    from fathomer.data.records import count_lines
+    from fathomer.progress import watch_answers
+    from fathomer.tables import answer_file
+
+    messages = messages_console()
+    if wanted.out.exists() and not resume:
+        messages.print(f"{wanted.out}: the file there will be replaced")
+    lines = count_lines(wanted.source.path) if messages.is_terminal else None
+    watch = partial(watch_answers, console=messages, lines=lines)
+    records = chain.from_iterable(_chunks(wanted.source))
     try:
-        with path.open(encoding=codec, newline="\n") as stream:
-            yield stream
-    except UnicodeDecodeError:
-        raise DataError(f"{file}: not {encoding.upper()}; --encoding says which it is") from None
+        rows = answer_file(predictor, records, wanted, resume=resume, watch=watch)
+    except KeyboardInterrupt:
+        messages.print(
+            f"Stopped: {wanted.out}.partial holds the answers so far; "
+            "the same command with --resume continues."
+        )
+        raise typer.Exit(130) from None
+    messages.print(f"{wanted.out}: {rows:,} texts answered")

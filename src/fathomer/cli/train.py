@@ -5,13 +5,14 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
 from fathomer.cli.options import (
     Data,
     DataDir,
+    Device,
     Encoding,
     Fold,
     Folds,
@@ -37,6 +38,9 @@ def train(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")
     ] = None,
+    match_parameters: Annotated[
+        bool, typer.Option("--match-parameters", help="Make the model as large as fathomer's.")
+    ] = False,
     recipe: Annotated[
         str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
     ] = None,
@@ -64,6 +68,7 @@ def train(
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
+    device: Device = "cpu",
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Train TF-IDF too, to compare with.")
     ] = False,
@@ -111,13 +116,18 @@ def train(
         settings,
         held_out=parts.held_out,
         vectors=vectors_file,
+        match_parameters=match_parameters,
         folder=out,
         resume=resume,
+        device=device,
         watch=lambda events: followed(watch(events, messages, epochs=settings.train.epochs)),
     )
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
+    if match_parameters:
+        size = artifact.recipe.model.hidden_size
+        messages.print(f"hidden size {size}: {metrics['parameters']:,} trainable parameters")
     artifact.save(out)  # whatever comes next, the model is there
     metrics |= _scores(artifact, parts, baseline)
     artifact.save(out)
@@ -192,7 +202,7 @@ def _recipe(
     calibrate: bool | None = None,
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
-    from fathomer.config import Recipe
+    from fathomer.config import ModelName, Recipe
     from fathomer.recipes import find_recipe, shipped_recipes
 
     recipe = Recipe()
@@ -200,6 +210,10 @@ def _recipe(
         recipe = find_recipe(name or data)
     recipe = recipe.with_settings(assignments)
     if model is not None:
+        if model not in get_args(ModelName):
+            raise ConfigError(
+                f"unknown model {model!r}; {did_you_mean(model, get_args(ModelName))}"
+            )
         recipe = recipe.updated({"model": {"name": model}})
     given = {"seed": seed, "calibrate": calibrate}
     return recipe.updated({"train": {k: v for k, v in given.items() if v is not None}})

@@ -117,18 +117,24 @@ def _across(hashes: Sequence[Sequence[int]], folds: Sequence[Sequence[int]]) -> 
 
 
 def count_words(texts: Iterator[str], *, with_counts: bool = False) -> Words:
-    """Split all texts into words; only some of them are held at a time."""
-    tokenizer = Tokenizer.from_words()
+    """Count the words of all texts."""
     number = total = longest = 0
     counts: Counter[str] = Counter()
+    for words in split_words(texts):
+        number += 1
+        total += len(words)
+        longest = max(longest, len(words))
+        if with_counts:
+            counts.update(words)
+    return Words(total / max(1, number), longest, counts)
+
+
+def split_words(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Split texts into words; only some of them are held at a time."""
+    tokenizer = Tokenizer.from_words()
     while chunk := list(islice(texts, CHUNK)):
         for words in tokenizer.encode(chunk, max_words=NO_LIMIT):
-            number += 1
-            total += len(words.ids)
-            longest = max(longest, len(words.ids))
-            if with_counts:
-                counts.update(words.unknown)  # a tokenizer without vocabulary knows no word
-    return Words(total / max(1, number), longest, counts)
+            yield words.unknown  # a tokenizer without vocabulary knows no word
 
 
 def check_vectors(counts: Counter[str], vectors: Path) -> dict[str, Any]:

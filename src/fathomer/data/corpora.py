@@ -34,6 +34,7 @@ FOLD_SEED = 0
 """Not the seed of the training: the folds of a cross validation are the same for every model."""
 
 _BOTH: tuple[Split, ...] = ("train", "test")
+_TRAIN: tuple[Split, ...] = ("train",)
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,19 @@ def open_source(
         multi_label=multi_label,
     )
     return _fold(Source(data, examples, None, checksum=sha256_of(path)), fold, folds or 0)
+
+
+def training_texts(source: Source, *, data_dir: Path | None = None) -> Iterator[str] | None:
+    """Go through the training texts that belong to a test part; nothing if either is missing."""
+    if source.test is None:
+        return None
+    train = source.train
+    if not train:  # only the test part was read
+        try:
+            train = read_parts(CORPORA[source.name], data_folder(data_dir), _TRAIN)["train"]
+        except MissingFileError:
+            return None
+    return (example.text for example in train)
 
 
 def _read(corpus: Corpus, data_dir: Path, splits: Collection[Split]) -> Source:

@@ -9,7 +9,8 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from fathomer.data.readers import FIELD_LIMIT, Row
+from fathomer.data.readers import Row
+from fathomer.data.records import FIELD_LIMIT
 from fathomer.errors import DataError
 
 Layout = Callable[[IO[bytes], str, str], Iterator[Row]]

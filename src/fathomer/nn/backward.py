@@ -22,9 +22,11 @@ from fathomer.nn.steps import (
     Node,
     Step,
     Steps,
+    Terms,
     Weights,
-    blocks,
+    gate_blocks,
     neighbourhood,
+    product_blocks,
 )
 
 
@@ -33,13 +35,20 @@ class AdaptiveSteps(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, graph: DepthOrder, source: Tensor, h: Tensor, from_token: Tensor, *weights: Tensor
+        ctx: Any,
+        graph: DepthOrder,
+        source: Tensor,
+        h: Tensor,
+        table: Tensor,
+        table_rows: Tensor,
+        *weights: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Give the last ``h`` (without the row of zeros) and ``g``."""
         steps: list[Step] = []
-        last = Steps(graph, source, h, from_token, Weights(*weights)).take(keep=steps)
+        terms = Terms(table, table_rows)
+        last = Steps(graph, source, h, terms, Weights(*weights)).take(keep=steps)
         ctx.save_for_backward(source, h, *weights)
-        ctx.kept = graph, steps, last
+        ctx.kept = graph, steps, last, table_rows, len(table)
         return last.h[:-1].clone(), last.g.clone()
 
     @staticmethod
@@ -47,11 +56,14 @@ class AdaptiveSteps(torch.autograd.Function):
     def backward(ctx: Any, grad_h: Tensor, grad_g: Tensor) -> tuple[Tensor | None, ...]:
         """Give the gradients of all inputs of :meth:`forward`."""
         source, h, *weights = ctx.saved_tensors
-        graph, steps, last = ctx.kept
+        graph, steps, last, table_rows, height = ctx.kept
         way = WayBack(graph, steps, last, source, h, Weights(*weights), grad_h, grad_g)
         while way.steps:
             way.take_back(way.steps.pop())
-        return None, way.grad_source, way.initial(), way.grad_token, *way.grads
+        grad_table = way.grad_sums.new_zeros(height, way.grad_sums.shape[1])
+        for part in range(2):  # of the tokens and of the depths; the rest was no input
+            grad_table.index_add_(0, table_rows[:, part], way.grad_sums)
+        return None, way.grad_source, way.initial(), grad_table, None, *way.grads
 
 
 class WayBack:
@@ -76,7 +88,7 @@ class WayBack:
         self.grad_g, self.grad_c_g = grad_g, torch.zeros_like(grad_g)
         self.grad_seen = torch.zeros_like(self.seen)
         self.grad_source = torch.zeros_like(source)
-        self.grad_token = source.new_zeros(len(self.seen), len(weights.window))
+        self.grad_sums = source.new_zeros(len(self.seen), len(weights.window))
         self.grads = Weights(*(torch.zeros_like(weight) for weight in weights))
 
     def take_back(self, step: Step) -> None:
@@ -105,11 +117,11 @@ class WayBack:
     def take_back_words(self, step: Step, grad_h: Tensor, grad_c: Tensor) -> None:
         """Go back through Eq. (2)."""
         graph, weights, grads, node = self.graph, self.weights, self.grads, step.node
-        grad_sums = torch.empty_like(step.gates)
-        for rows in blocks(len(step.h)):
+        grad_sums = step.h.new_empty(len(step.h), step.gates[0].shape[1])
+        for rows, gates in zip(product_blocks(len(step.h)), step.gates, strict=True):
             text_of = graph.text_of[rows]
             grad_sums[rows], grad_cells, grad_c_g = word_gates_backward(
-                step.gates[rows],
+                gates,
                 neighbourhood(self.c, graph, rows),
                 node.c_g.index_select(0, text_of),
                 step.c[rows],
@@ -127,7 +139,7 @@ class WayBack:
         window = neighbourhood(states, graph, everything)
         torch.addmm(grad, grad_sums.T, window.flatten(1), out=grad)
         add_to_neighbourhood(target, graph, everything, (grad_sums @ matrix).view_as(window))
-        self.grad_token[everything] += grad_sums
+        self.grad_sums[everything] += grad_sums
         by_text = grad_sums.new_zeros(len(node.g), grad_sums.shape[1])
         by_text.index_add_(0, graph.text_of[everything], grad_sums)
         grads.window_bias.add_(by_text.sum(0))
@@ -143,7 +155,7 @@ class WayBack:
         weighted_g = scaled * forget_g.exp()
         self.grad_c_g += weighted_g
         grad_forget_word = torch.zeros_like(scaled)
-        for rows in blocks(len(self.seen)):
+        for rows in gate_blocks(slice(0, len(self.seen))):
             text_of, c = graph.text_of[rows], self.c[rows]
             f = (node.forget_word.index_select(0, text_of) + self.seen[rows]).sigmoid_()
             weighted = f.exp() * scaled.index_select(0, text_of)

@@ -58,7 +58,11 @@ class TokenEmbedding(nn.Module):
         """Give ``[word ; char]`` for each distinct word, and the row that each word has there."""
         distinct, places = torch.unique(batch.words, return_inverse=True)
         words = self.word(distinct.clamp(min=0))
-        return torch.cat([words, self.char(self.spelled(distinct, batch))], 1), places
+        return torch.cat([words, self.characters(distinct, batch)], 1), places
+
+    def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
+        """Give the character vectors of distinct words; unknown ones come first."""
+        return self.char(self.spelled(words, batch))  # type: ignore[no-any-return]
 
     def spelled(self, words: Tensor, batch: WordBatch) -> UInt8[Tensor, "D C"]:
         """Look up spellings: of known words in the model, of unknown ones (first) in the batch."""

@@ -113,6 +113,8 @@ class DepthOrder(NamedTuple):
     """The rank at which each word stands."""
     window: Int[Tensor, "N 3"]
     """Ranks of left neighbour, word and right neighbour; ``N`` where there is none."""
+    neighbours: Int[Tensor, "N 2"]
+    """The same without the word itself."""
     text_of: Int[Tensor, " N"]
     running: list[int]
     """How many words run in layer 1, 2, ..., up to the deepest word's."""
@@ -136,10 +138,12 @@ def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
     text_depths = torch.zeros(batch.num_texts, dtype=depths.dtype, device=device)
     text_depths.scatter_reduce_(0, batch.text_of, depths, "amax")
     layers = torch.arange(1, len(running) + 1, device=device)
+    window = ranks[torch.stack([left, order, right], 1)]
     return DepthOrder(
         order=order,
         ranks=ranks[:-1],
-        window=ranks[torch.stack([left, order, right], 1)],
+        window=window,
+        neighbours=window[:, ::2].contiguous(),
         text_of=batch.text_of[order],
         running=running,
         running_texts=(text_depths >= layers[:, None])[:, :, None],

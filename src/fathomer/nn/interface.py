@@ -31,8 +31,21 @@ class Output(NamedTuple):
     """Last states of the sentence nodes."""
 
 
+def find_device(name: str) -> torch.device:
+    """Name a device that is there: ``cpu``, ``cuda``, ``cuda:1``, ``mps``."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ConfigError(f"there is no device {name!r} here; use cpu") from None
+    return device
+
+
 class Network(nn.Module):
     """Classify packed texts."""
+
+    knows_depth = False
+    """Whether the depths of the words mean something."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

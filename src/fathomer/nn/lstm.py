@@ -88,7 +88,7 @@ def read(
         new_c, new_h = c[:, start : start + texts], states[:, start : start + texts]
         if step:
             before = start - sizes[step - 1]
-            now += torch.bmm(states[:, before : before + texts], recurrent)
+            torch.baddbmm(now, states[:, before : before + texts], recurrent, out=now)
         now[:, :, :size].tanh_()
         now[:, :, size:].sigmoid_()
         g, i, f, o = now.chunk(4, 2)

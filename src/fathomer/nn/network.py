@@ -3,6 +3,8 @@
 N words of the batch, B texts, H hidden_size, L max_depth
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor, nn
@@ -14,12 +16,14 @@ from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.graph import WordBatch, sort_by_depth
 from fathomer.nn.interface import Network, Output
 from fathomer.nn.pooling import pool_texts
-from fathomer.nn.sequence import BiLSTM, sequence_module
+from fathomer.nn.sequence import sequence_module
 from fathomer.nn.slstm import SLSTM
 
 
 class DepthAdaptiveNetwork(Network):
     """Classify texts, reading each word as deep as it needs."""
+
+    knows_depth = True
 
     def __init__(
         self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
@@ -97,9 +101,8 @@ class DepthAdaptiveNetwork(Network):
 
 def initialise(network: nn.Module) -> None:
     """Set every weight of a network: the one place where that is decided."""
-    # Gates share a matrix, but each is a layer of its own.
-    kinds = (SLSTM, BiLSTM, nn.LSTM, nn.GRU)
-    gated = [module for module in network.modules() if isinstance(module, kinds)]
+    # Gates share a matrix, but each is a layer of its own, with as many rows as hidden_size says.
+    gated: list[Any] = [part for part in network.modules() if hasattr(part, "hidden_size")]
     gate_rows = {weight: gate.hidden_size for gate in gated for weight in gate.parameters()}
     for module in network.modules():
         for name, weight in module.named_parameters(recurse=False):

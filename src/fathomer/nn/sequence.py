@@ -43,16 +43,22 @@ class BiLSTM(nn.Module):
         if batch.num_words == 0:
             return tokens.new_zeros(0, self.size)
         time = sort_by_time(batch)
-        products = torch.baddbmm(self.bias[:, None], tokens.expand(2, -1, -1), self.input.mT)
-        sums = torch.stack(
-            [p.index_select(0, places[o]) for p, o in zip(products, time.orders, strict=True)]
-        )
+        # The rows of the backward direction stand below those of the forward one.
+        below = torch.tensor([[0], [1]], device=places.device)
+        rows = places[time.orders] + below * len(tokens)  # 2 N
+        sums = self.from_tokens(tokens).index_select(0, rows.flatten()).view(*rows.shape, -1)
+        recurrent = self.recurrent.to(sums.dtype)  # which autocast may have chosen
         if torch.is_grad_enabled():
-            states = ReadBothWays.apply(sums, self.recurrent, time)  # type: ignore[no-untyped-call]
+            states: Tensor = ReadBothWays.apply(sums, recurrent, time)  # type: ignore[no-untyped-call]
         else:
-            _, _, states = read(sums, self.recurrent, time.sizes)
-        back = time.orders.argsort(1)
-        return torch.cat([s.index_select(0, b) for s, b in zip(states, back, strict=True)], 1)
+            _, _, states = read(sums, recurrent, time.sizes)
+        back = time.orders.argsort(1) + below * batch.num_words
+        return states.flatten(0, 1).index_select(0, back.T.flatten()).view(-1, self.size)
+
+    def from_tokens(self, tokens: Float[Tensor, "D token"]) -> Float[Tensor, "2*D gates"]:
+        """Give the input's part of the sums inside the gates, one direction below the other."""
+        both = torch.baddbmm(self.bias[:, None], tokens.expand(2, -1, -1), self.input.mT)
+        return both.flatten(0, 1)
 
 
 class NoSequence(nn.Module):

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from fathomer.nn.backward import AdaptiveSteps
 from fathomer.nn.graph import DepthOrder
-from fathomer.nn.steps import Steps, Weights
+from fathomer.nn.steps import Steps, Terms, Weights
 
 
 class SLSTM(nn.Module):
@@ -41,25 +41,53 @@ class SLSTM(nn.Module):
         graph: DepthOrder,
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
         """Give the last states of words and sentence nodes; words stand sorted by depth."""
-        h = self.initial(inner)
+        h = self.initial(inner)  # under autocast, its type becomes that of all steps
         source, first = self.first_layer(inner, h)
-        from_token = self.from_token(tokens, places, depth_embedding, depths)
+        terms = self.terms(tokens, places, depth_embedding, depths, graph)
         weights = self.weights(first)
+        if h.dtype != self.window.weight.dtype:
+            source, terms = source.to(h.dtype), terms._replace(table=terms.table.to(h.dtype))
+            weights = Weights(*(weight.to(h.dtype) for weight in weights))
         if torch.is_grad_enabled():
-            return AdaptiveSteps.apply(graph, source, h, from_token, *weights)  # type: ignore[no-any-return, no-untyped-call]
-        last = Steps(graph, source, h, from_token, weights).take()
+            return AdaptiveSteps.apply(graph, source, h, *terms, *weights)  # type: ignore[no-any-return, no-untyped-call]
+        last = self.steps(graph, source, h, terms, weights).take()
         return last.h[:-1], last.g
 
-    def from_token(
-        self, tokens: Tensor, places: Tensor, depth_embedding: Tensor, depths: Tensor
-    ) -> Float[Tensor, "N gates"]:
+    def steps(
+        self, graph: DepthOrder, source: Tensor, h: Tensor, terms: Terms, weights: Weights
+    ) -> Steps:
+        """Get ready to take the steps."""
+        return Steps(graph, source, h, terms, weights)
+
+    def terms(
+        self,
+        tokens: Tensor,
+        places: Tensor,
+        depth_embedding: Tensor,
+        depths: Tensor,
+        graph: DepthOrder,
+    ) -> Terms:
         """Give U x of Eq. (2) for the refined tokens of Eq. (13): the same in every layer.
 
         It is a sum of a part for the word, taken once per row of tokens, and one for the depth.
         """
         by_word, by_depth = self.token.weight.tensor_split([tokens.shape[1]], 1)
-        words = (tokens @ by_word.T).index_select(0, places)
-        return words + (depth_embedding @ by_depth.T).index_select(0, depths - 1)
+        parts = len(tokens), len(tokens) + len(depth_embedding)
+        num_texts = len(graph.word_counts)
+        if torch.is_grad_enabled():
+            texts = tokens.new_zeros(num_texts, len(by_word))
+            table = torch.cat([tokens @ by_word.T, depth_embedding @ by_depth.T, texts])
+        else:  # without a copy
+            table = tokens.new_empty(parts[1] + num_texts, len(by_word))
+            words, depth_rows, _ = table.tensor_split(parts)
+            self.write_from_tokens(tokens, words)
+            torch.mm(depth_embedding, by_depth.T, out=depth_rows)
+        rows = torch.stack([places, parts[0] + depths - 1, parts[1] + graph.text_of], 1)
+        return Terms(table, rows)
+
+    def write_from_tokens(self, tokens: Float[Tensor, "D token"], out: Tensor) -> None:
+        """Write U x of Eq. (2) for the words' part of the tokens."""
+        torch.mm(tokens, self.token.weight[:, : tokens.shape[1]].T, out=out)
 
     def first_layer(
         self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N H"]
@@ -68,10 +96,16 @@ class SLSTM(nn.Module):
         size, inner_size = self.hidden_size, inner.shape[1] + 1
         if len(inner) * (size - inner_size) <= size * inner_size:
             return functional.pad(h, (0, 0, 0, 1)), self.window.weight
-        # A column of ones carries the bias of the initial states; the row of zeros has none.
-        source = functional.pad(functional.pad(inner, (0, 1), value=1.0), (0, 0, 0, 1))
+        return self.folded_source(inner), self.folded_window()
+
+    def folded_source(self, inner: Float[Tensor, "N inner"]) -> Float[Tensor, "rows Z"]:
+        """Add a column of ones for the bias of the initial states; the row of zeros has none."""
+        return functional.pad(functional.pad(inner, (0, 1), value=1.0), (0, 0, 0, 1))
+
+    def folded_window(self) -> Float[Tensor, "gates inputs"]:
+        """Fold W of Eq. (2) with the map that makes the initial states."""
         initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)  # H Z
-        return source, (self.window.weight.view(-1, 3, size) @ initial).flatten(1)
+        return (self.window.weight.view(-1, 3, self.hidden_size) @ initial).flatten(1)
 
     def weights(self, first: Tensor) -> Weights:
         """Name the matrices of the steps."""

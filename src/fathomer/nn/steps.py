@@ -3,23 +3,27 @@
 Words stand sorted by depth, so that those which still run in a layer are a prefix of the rows. A
 word that has stopped takes part in no matrix product: not in the window's, and not in the sentence
 node's, whose view of a word is kept from the step that last changed the word. States are updated in
-place, and the work on words goes in blocks of rows that stay in the processor's cache.
+place, and the work on words goes in blocks of rows: large ones for the matrix product, small ones,
+which stay in the processor's cache, for the gates.
 
     N words, k of them running, B texts, H hidden_size, Z width of the first layer's source
+    D rows of tokens, L max_depth
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional
 
 from fathomer.nn.graph import DepthOrder
 
+PRODUCT_BLOCK = 1024
+"""Rows whose window product is taken together: fewer are slower per row on several threads."""
 BLOCK = 512
-"""Rows whose window product and gates are worked out together."""
+"""Rows whose gates are worked out together: they and what they are made of fit the cache."""
 
 
 class Weights(NamedTuple):
@@ -60,7 +64,8 @@ class Node(NamedTuple):
 class Step(NamedTuple):
     """Hold what the way back needs of one layer."""
 
-    gates: Float[Tensor, "k 7*H"]
+    gates: list[Float[Tensor, "rows 7*H"]]
+    """Block by block."""
     h: Float[Tensor, "k H"]
     c: Float[Tensor, "k H"]
     seen: Float[Tensor, "changed H"]
@@ -76,28 +81,48 @@ class Last(NamedTuple):
     seen: Float[Tensor, "N H"]
 
 
-def blocks(rows: int) -> Iterator[slice]:
-    """Cut rows into blocks."""
-    return (slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK))
+class Terms(NamedTuple):
+    """Hold what is added to the window product of Eq. (2): three rows of a table for each word."""
+
+    table: Float[Tensor, "D+L+B 7*H"]
+    """U x of the tokens, U x of the depths, and V g + b, which every layer writes anew."""
+    rows: Int[Tensor, "N 3"]
+
+
+def product_blocks(rows: int) -> Iterator[slice]:
+    """Cut rows into blocks for the matrix product."""
+    return _blocks(slice(0, rows), PRODUCT_BLOCK)
+
+
+def gate_blocks(rows: slice) -> Iterator[slice]:
+    """Cut rows into blocks for the gates."""
+    return _blocks(rows, BLOCK)
+
+
+def _blocks(rows: slice, size: int) -> Iterator[slice]:
+    starts = range(rows.start, rows.stop, size)
+    return (slice(start, min(start + size, rows.stop)) for start in starts)
 
 
 def neighbourhood(
-    states: Float[Tensor, "rows width"],
+    states: Float[Tensor, "rows width"] | UInt8[Tensor, "rows width"],
     graph: DepthOrder,
     rows: slice,
-    out: Float[Tensor, " room"] | None = None,
-) -> Float[Tensor, "k 3 width"]:
+    out: Tensor | None = None,
+) -> Shaped[Tensor, "k 3 width"]:
     """Look up ``left, self, right`` of some words."""
-    places = graph.window[rows].flatten()
+    return gathered(states, graph.window[rows], out)
+
+
+def gathered(
+    states: Float[Tensor, "rows width"] | UInt8[Tensor, "rows width"],
+    places: Int[Tensor, "k places"],
+    out: Tensor | None,
+) -> Shaped[Tensor, "k places width"]:
+    """Look up some rows for each word, where there is room for them."""
     if out is not None:
-        out = out[: len(places) * states.shape[1]].view(len(places), -1)
-    return torch.index_select(states, 0, places, out=out).view(-1, 3, states.shape[1])
-
-
-def text_mean(h: Float[Tensor, "N H"], graph: DepthOrder) -> Float[Tensor, "B H"]:
-    """Average the words of each text; an empty text has zeros."""
-    sums = h.new_zeros(len(graph.word_counts), h.shape[1]).index_add_(0, graph.text_of, h)
-    return sums / graph.word_counts[:, None]
+        out = out[: places.numel() * states.shape[1]].view(-1, states.shape[1])
+    return torch.index_select(states, 0, places.flatten(), out=out).view(*places.shape, -1)
 
 
 class Steps:
@@ -111,57 +136,78 @@ class Steps:
         graph: DepthOrder,
         source: Float[Tensor, "rows Z"],
         h: Float[Tensor, "N H"],
-        from_token: Float[Tensor, "N gates"],
+        terms: Terms,
         weights: Weights,
     ) -> None:
         self.graph, self.weights = graph, weights
-        self.source, self.from_token = source, from_token
+        self.source, self.terms = source, terms
         self.h = functional.pad(h, (0, 0, 0, 1))
         self.c = self.h.clone()
-        self.g = self.c_g = text_mean(h, graph)
+        self.stopped = h.new_zeros(len(graph.word_counts), h.shape[1])
+        self.g = self.c_g = self.text_mean(len(h))
         self.seen = torch.empty_like(h)  # U_f h_i of Eq. (3)
-        block, size = min(BLOCK, len(h)), h.shape[1]
-        self.room_for_window = h.new_empty(block * 3 * max(size, source.shape[1]))
-        self.room_for_cells = h.new_empty(block * 3 * size)
-        self.room_for_gates = h.new_empty(block, 7 * size)
-        self.room_for_weights = h.new_empty(block, 5, size)
+        rows, block, size = min(PRODUCT_BLOCK, len(h)), min(BLOCK, len(h)), h.shape[1]
+        self.room_for_window = h.new_empty(rows * 3 * max(size, source.shape[1]))
+        self.room_for_cells = h.new_empty(block * 2 * size)
+        self.room_for_weights = h.new_empty(block, 7 * size)
         self.room_for_row = h.new_empty(block, size)
+        self.room_for_states = torch.empty_like(h), torch.empty_like(h)
 
     def take(self, keep: list[Step] | None = None) -> Last:
         """Run all layers; what the way back needs is put into ``keep``, if there is one."""
         changed = len(self.seen)
         for layer, running in enumerate(self.graph.running):
             torch.mm(self.h[:changed], self.weights.node_word.T, out=self.seen[:changed])
-            next_g, node = self.sentence_step()
-            gates, h, c = self.word_step(running, first=layer == 0, keep_gates=keep is not None)
+            next_g, node = self.sentence_step(changed)
+            room = self.room_for_states if keep is None else (None, None)
+            h, c = (
+                self.h.new_empty(running, self.h.shape[1]) if r is None else r[:running]
+                for r in room
+            )
+            gates = self.word_step(h, c, first=layer == 0, keep_gates=keep is not None)
             if keep is not None:
                 keep.append(Step(gates, h, c, self.seen[:changed].clone(), node))
             # Both transitions have read the layer below; now the prefix is written, Eq. (14).
-            self.h[:running], self.c[:running], changed = h, c, running
+            self.stop(running, changed)
+            self.write(h, c)
+            changed = running
             self.g = torch.where(self.graph.running_texts[layer], next_g, self.g)
             self.c_g = node.next_c_g  # of a text that has stopped, nobody reads it again
         return Last(self.h, self.c, self.g, self.seen)
 
     def word_step(
-        self, running: int, *, first: bool, keep_gates: bool
-    ) -> tuple[Float[Tensor, "rows gates"], Float[Tensor, "k H"], Float[Tensor, "k H"]]:
-        """Take one step with the running words, Eq. (2); give their gates, ``h`` and ``c``."""
+        self, h: Float[Tensor, "k H"], c: Float[Tensor, "k H"], *, first: bool, keep_gates: bool
+    ) -> list[Float[Tensor, "rows gates"]]:
+        """Take one step with the running words, Eq. (2): write ``h`` and ``c``, give the gates."""
+        table, kept = self.terms.table, []
+        self.write_from_sentence(table[len(table) - len(self.g) :])
+        for rows in product_blocks(len(h)):
+            sums = functional.embedding_bag(self.terms.rows[rows], table, mode="sum")
+            self.add_window_product(sums, rows, first=first)
+            for part in gate_blocks(rows):
+                inside = slice(part.start - rows.start, part.stop - rows.start)
+                self.word_gates(sums[inside], part, h[part], c[part])
+            if keep_gates:
+                kept.append(sums)
+        return kept
+
+    def write(self, h: Float[Tensor, "k H"], c: Float[Tensor, "k H"]) -> None:
+        """Write the new states of the words that ran."""
+        self.h[: len(h)], self.c[: len(c)] = h, c
+
+    def write_from_sentence(self, out: Float[Tensor, "B gates"]) -> None:
+        """Write ``V g + b`` of Eq. (2)."""
+        torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T, out=out)
+
+    def add_window_product(
+        self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
+    ) -> None:
+        """Add ``W [h_left, h, h_right]`` of Eq. (2)."""
         states, matrix = (
             (self.source, self.weights.first) if first else (self.h, self.weights.window)
         )
-        from_sentence = torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T)
-        gates = self.room_for_gates
-        if keep_gates:
-            gates = self.h.new_empty(running, gates.shape[1])
-        h, c = (self.h.new_empty(running, self.h.shape[1]) for _ in range(2))
-        for rows in blocks(running):
-            sums = gates[rows] if keep_gates else gates[: rows.stop - rows.start]
-            torch.index_select(from_sentence, 0, self.graph.text_of[rows], out=sums)
-            sums += self.from_token[rows]
-            window = neighbourhood(states, self.graph, rows, self.room_for_window)
-            torch.addmm(sums, window.flatten(1), matrix.T, out=sums)
-            self.word_gates(sums, rows, h[rows], c[rows])
-        return gates, h, c
+        window = neighbourhood(states, self.graph, rows, self.room_for_window)
+        torch.addmm(sums, window.flatten(1), matrix.T, out=sums)
 
     def word_gates(
         self,
@@ -179,22 +225,23 @@ class Steps:
         o, u = gates[:, 5 * size :].chunk(2, 1)
         u.tanh_()
         # The inputs of the softmax are sigmoids: exp lies in (1, e), no maximum need be taken off.
-        e = torch.exp(gates[:, : 5 * size].view(-1, 5, size), out=self.room_for_weights[: len(h)])
-        l, r, f, s, i = e.unbind(1)  # noqa: E741
-        cells = neighbourhood(self.c, self.graph, rows, self.room_for_cells)
-        c_left, c_self, c_right = cells.unbind(1)
+        # To take it of o and u as well is quicker than to leave them out.
+        e = torch.exp(gates, out=self.room_for_weights[: len(h)])
+        l, r, f, s, i = e[:, : 5 * size].chunk(5, 1)  # noqa: E741
+        cells = gathered(self.c, self.graph.neighbours[rows], self.room_for_cells)
+        c_left, c_right = cells.unbind(1)
         c_g = self.room_for_row[: len(h)]
         torch.index_select(self.c_g, 0, self.graph.text_of[rows], out=c_g)
         torch.mul(i, u, out=c)
-        for gate, cell in ((l, c_left), (f, c_self), (r, c_right), (s, c_g)):
+        for gate, cell in ((l, c_left), (f, self.c[rows]), (r, c_right), (s, c_g)):
             c.addcmul_(gate, cell)
-        c.div_(torch.sum(e, 1, out=c_g))
+        c.div_(torch.add(l, r, out=c_g).add_(f).add_(s).add_(i))
         torch.tanh(c, out=h).mul_(o)
 
-    def sentence_step(self) -> tuple[Float[Tensor, "B H"], Node]:
+    def sentence_step(self, changed: int) -> tuple[Float[Tensor, "B H"], Node]:
         """Take one step with all sentence nodes, Eq. (3)."""
         graph, weights = self.graph, self.weights
-        mean = text_mean(self.h[:-1], graph)
+        mean = self.text_mean(changed)
         sums = torch.addmm(weights.node_bias, self.g, weights.node.T)
         forget_word, forget_g, output = sums.chunk(3, 1)
         mean_g, mean_o = (mean @ weights.node_mean.T).chunk(2, 1)
@@ -202,7 +249,7 @@ class Steps:
         output = (output + mean_o).sigmoid_()
         total = forget_g.exp()
         weighted = total * self.c_g
-        for rows in blocks(len(self.seen)):
+        for rows in gate_blocks(slice(0, len(self.seen))):
             text_of = graph.text_of[rows]
             f = torch.index_select(forget_word, 0, text_of, out=self.room_for_row[: len(text_of)])
             f.add_(self.seen[rows]).sigmoid_().exp_()
@@ -211,3 +258,14 @@ class Steps:
         next_c_g = weighted / total
         node = Node(self.g, self.c_g, mean, forget_word, forget_g, output, total, next_c_g)
         return output * next_c_g.tanh(), node
+
+    def text_mean(self, changed: int) -> Float[Tensor, "B H"]:
+        """Average the words of each text; an empty text has zeros."""
+        text_of = self.graph.text_of[:changed]
+        sums = self.stopped.index_add(0, text_of, self.h[:changed])
+        return sums / self.graph.word_counts[:, None]
+
+    def stop(self, running: int, changed: int) -> None:
+        """Add up the states of the words that ran in the layer before, and no longer."""
+        rows = slice(running, changed)
+        self.stopped.index_add_(0, self.graph.text_of[rows], self.h[rows])

@@ -42,6 +42,11 @@ _WORD = "|".join(
     )
 )
 
+_WORD_ROOM = 16
+"""Characters per word within which the first words of a very long text are looked for."""
+_MARGIN = 5
+"""Words at the end of an opening that the rest of the text may change: ``<br`` before ``/>``."""
+
 
 class Words(NamedTuple):
     """Hold the words of one text.
@@ -132,11 +137,14 @@ class Tokenizer:
         ([-1, -2, -3, -4, -5, 2, -6, -7, -8, 1], True)
         """
         texts = [_encodable(text) for text in texts]
-        encodings = self._engine.encode_batch(texts)
-        return [
-            self._words(text, encoding.ids, encoding.offsets, max_words)
-            for text, encoding in zip(texts, encodings, strict=True)
-        ]
+        openings = [_opening(text, max_words) for text in texts]
+        encodings = self._engine.encode_batch(openings)
+        words = []
+        for text, opening, encoding in zip(texts, openings, encodings, strict=True):
+            if len(opening) < len(text) and len(encoding.ids) < max_words + _MARGIN:
+                encoding = self._engine.encode(text)  # its words are long: all of it is needed
+            words.append(self._words(text, encoding.ids, encoding.offsets, max_words))
+        return words
 
     def _words(
         self, text: str, ids: list[int], spans: list[tuple[int, int]], max_words: int
@@ -160,6 +168,12 @@ class Tokenizer:
 def _encodable(text: str) -> str:
     """Replace lone surrogates, which have no UTF-8 form, one for one."""
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _opening(text: str, max_words: int) -> str:
+    """Cut a text that is far longer than what is read of it; no word goes across a space."""
+    room = _WORD_ROOM * (max_words + _MARGIN)
+    return text if len(text) <= room else text[: text.rfind(" ", 0, room) + 1] or text
 
 
 def _with_marks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -54,7 +54,8 @@ class TrainingState:
             weight.data.copy_(named[f"network/{name}"])
             for key in ("step", "exp_avg", "exp_avg_sq"):
                 if f"adam/{key}/{name}" in named:  # before the first step it knows nothing
-                    self.optimiser.state[weight][key] = named[f"adam/{key}/{name}"].clone()
+                    known = named[f"adam/{key}/{name}"].to(weight.device, copy=True)
+                    self.optimiser.state[weight][key] = known
 
     def keep_best(self, epoch: int) -> None:
         """Remember the present weights as the best so far."""

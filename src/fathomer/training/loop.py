@@ -134,8 +134,10 @@ def train_step(
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
-    output = network(batch)
-    losses = losses_of(output.logits, targets, config.label_smoothing)
+    half = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+    with half:
+        output = network(batch)
+    losses = losses_of(output.logits.float(), targets, config.label_smoothing)
     if data.weights is not None:
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
     loss = losses.mean()

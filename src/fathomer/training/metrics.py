@@ -47,6 +47,15 @@ class Metrics:
         return asdict(self)
 
 
+def shown_depth(mean_depth: float) -> str:
+    """Write a mean depth; a model that knows no depth has none.
+
+    >>> shown_depth(2.5), shown_depth(0.0)
+    ('2.50', '-')
+    """
+    return f"{mean_depth:.2f}" if mean_depth else "-"
+
+
 def score(
     answers: Classified,
     targets: NDArray[np.int64],

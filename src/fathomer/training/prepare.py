@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from fathomer.baselines import build_model
+from fathomer.baselines.sizes import match_hidden_size
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples, check_weights, split_stratified
@@ -93,9 +94,13 @@ def prepare(
     *,
     held_out: Examples | None = None,
     vectors: Path | None = None,
+    match_parameters: bool = False,
     start: Start | None = None,
 ) -> Prepared:
-    """Prepare a training; without ``held_out`` a part of the examples is held out."""
+    """Prepare a training; without ``held_out`` a part of the examples is held out.
+
+    With ``match_parameters`` the hidden size is the one that makes the model as large as ours.
+    """
     labels = start.labels if start else tuple(examples.label_counts)
     if len(labels) < (1 if examples.multi_label else 2):
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
@@ -111,6 +116,8 @@ def prepare(
         vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
         recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
         recipe = recipe.updated({"model": {"multi_label": examples.multi_label}})
+        if match_parameters:
+            recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
         network = build_network(recipe, vocabulary)
     train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))

@@ -1,0 +1,29 @@
+"""The command ``fathomer models``."""
+
+from fathomer.cli.options import Json
+from fathomer.cli.output import print_json, print_line
+
+
+def models(as_json: Json = False) -> None:
+    """List the models, what each costs, and the papers that they come from.
+
+    Example: fathomer models --json
+    """
+    from fathomer.baselines import MODELS
+    from fathomer.baselines.sizes import PAPER_SIZE, WORDS, cost_of
+
+    costs = [cost_of(name) for name in MODELS]
+    if as_json:
+        print_json({"models": [cost._asdict() for cost in costs]})
+        return
+    print_line(f"{'name':<17} {'parameters':>11} {'multiply-adds':>14}  paper")
+    for cost in costs:
+        counts = (cost.parameters, cost.multiply_adds_per_word)
+        parameters, products = ("-" if count is None else f"{count:,}" for count in counts)
+        print_line(f"{cost.name:<17} {parameters:>11} {products:>14}  {cost.paper}")
+    print_line(
+        f"\nAt the paper's size (hidden size {PAPER_SIZE.hidden_size}, max_depth "
+        f"{PAPER_SIZE.max_depth}, two labels): trainable parameters without the\nfixed word vectors, "
+        f"and multiply-adds per word of a text of {WORDS} words, read at a mean depth of 5\n"
+        "by fathomer. A model without figures is as large as its data makes it."
+    )

@@ -1,0 +1,1 @@
+"""Measurements and experiments, and what Fathomer is compared with in them."""
