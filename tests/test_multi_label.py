@@ -20,6 +20,7 @@ from fathomer.explain import draw
 from fathomer.fit import fit
 from fathomer.nn.inference import Classified
 from fathomer.predictor import Predictor
+from fathomer.report import make_report
 from fathomer.training.calibrate import fit_temperature, tune_thresholds
 from fathomer.training.loop import losses_of
 from fathomer.training.metrics import score
@@ -244,6 +245,19 @@ def test_explaining_names_all_labels(predictor):
     assert draw(none, max_depth=4, width=80).plain.startswith("no label  ")
 
 
+def test_a_report_is_refused(predictor):
+    with pytest.raises(ConfigError, match="one label per text"):
+        make_report(predictor, tagged(5))
+
+
+def test_the_service_answers_with_all_labels(predictor):
+    schema = pytest.importorskip("fathomer.serve.schema", reason="the extra serve is missing")
+    answers = predictor.predict(["The hotel was swift and cheap.", "The hotel was there."])
+    several, none = (schema.TextAnswer.model_validate(answer.to_dict()) for answer in answers)
+    assert several.labels == ["cheap", "fast"]
+    assert (none.labels, none.label) == ([], None)
+
+
 def test_from_a_file_to_answers(run, tmp_path):
     lines = [
         json.dumps({"text": example.text, "label": list(found)})
@@ -259,10 +273,20 @@ def test_from_a_file_to_answers(run, tmp_path):
     code, out, err = run("evaluate", "model", "data.jsonl", "--json")
     assert code == 0, err
     assert json.loads(out)["micro_f1"] > 0.9
-    assert "\nmicro F1 " in run("evaluate", "model", "data.jsonl")[1]
+    _, out, _ = run("evaluate", "model", "data.jsonl")
+    assert "\nmicro F1 " in out
+    assert out.endswith("\nno confusion matrix: a text may have several labels\n")
+    code, _, err = run("evaluate", "model", "data.jsonl", "--html", "page.html")
+    assert err == "fathomer: --plot and --html show one label per text; this model gives several\n"
+    assert code == 2
     (tmp_path / "texts.txt").write_text("The hotel was swift and cheap.\n", encoding="utf-8")
     _, out, _ = run("predict", "model", "texts.txt")
     assert json.loads(out)["labels"] == ["cheap", "fast"]
+    table = "text\nThe hotel was swift and cheap.\nThe hotel was there.\n"
+    (tmp_path / "texts.csv").write_text(table, encoding="utf-8")
+    assert run("predict", "model", "texts.csv", "--out", "answers.csv")[0] == 0
+    answers = (tmp_path / "answers.csv").read_text("utf-8").splitlines()
+    assert [line.split(",")[1] for line in answers] == ["label", "cheap|fast", ""]
     code, out, _ = run("threshold", "model", "data.jsonl", "--recall", "0.9", "--label", "fast")
     assert code == 0
     code, _, err = run("train", "demo", "--out", "other", "--multi-label")
