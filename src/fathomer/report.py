@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
+from fathomer.errors import ConfigError
 from fathomer.predictor import Answered, Predictor
 from fathomer.training.metrics import Metrics, score
 
@@ -121,6 +122,8 @@ def make_report(
     max_depth: int | None = None,
 ) -> Report:
     """Answer labelled texts once, and look at the answers from all sides."""
+    if examples.multi_label:
+        raise ConfigError("a report is about one label per text; these have several")
     answered = predictor.answer(examples, max_depth=max_depth)
     targets, predicted = answered.data.targets, answered.answers.labels
     right = predicted == targets

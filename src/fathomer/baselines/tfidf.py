@@ -52,7 +52,14 @@ class Tfidf(DirectNetwork):
         self.register_buffer("weight", torch.zeros(0, config.num_labels))
         self.register_buffer("bias", torch.zeros(config.num_labels))
 
-    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
+    def learn(
+        self,
+        texts: EncodedTexts,
+        targets: NDArray[np.int64],
+        *,
+        seed: int,
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
         """Learn from all texts at once."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -68,9 +75,13 @@ class Tfidf(DirectNetwork):
         ones = np.ones(len(keys), dtype=np.float32)
         counts = csr_matrix((ones, (text_of, columns)), shape=(len(texts), len(known)))
         transformer: Any = TfidfTransformer(sublinear_tf=True)
+        features = transformer.fit_transform(counts)
         regression: Any = LogisticRegression(max_iter=1000, random_state=seed % 2**32)
-        regression.fit(transformer.fit_transform(counts), targets)
-        weight, bias = _softmax_weights(regression, self.config.num_labels)
+        if self.config.multi_label:
+            weight, bias = _sigmoid_weights(regression, features, targets, weights)
+        else:
+            regression.fit(features, targets, sample_weight=weights)
+            weight, bias = _softmax_weights(regression, self.config.num_labels)
         learned = {
             "keys": known,
             "idf": torch.tensor(transformer.idf_),
@@ -142,4 +153,17 @@ def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
     columns, biases = np.zeros((weight.shape[1], num_labels)), np.full(num_labels, UNSEEN)
     columns[:, regression.classes_] = weight.T
     biases[regression.classes_] = bias
+    return torch.from_numpy(columns), torch.from_numpy(biases)
+
+
+def _sigmoid_weights(
+    regression: Any, features: Any, targets: NDArray[np.int64], weights: NDArray[np.float32] | None
+) -> tuple[Tensor, Tensor]:
+    """Learn each label by itself; one that all or no texts have needs no learning."""
+    columns = np.zeros((features.shape[1], targets.shape[1]))
+    biases = np.where(targets.all(0), -UNSEEN, UNSEEN)
+    for label, true in enumerate(targets.T):
+        if 0 < true.sum() < len(true):
+            regression.fit(features, true, sample_weight=weights)
+            columns[:, label], biases[label] = regression.coef_[0], regression.intercept_[0]
     return torch.from_numpy(columns), torch.from_numpy(biases)

@@ -18,6 +18,7 @@ from fathomer.cli.explain import explain
 from fathomer.cli.models import models
 from fathomer.cli.predict import predict
 from fathomer.cli.serve import serve
+from fathomer.cli.threshold import threshold
 from fathomer.cli.train import train
 from fathomer.errors import FathomerError
 
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (check, train, evaluate, predict, explain, serve, models):
+for command in (check, train, evaluate, predict, explain, threshold, serve, models):
     app.command()(command)
 app.add_typer(data.app)
 bench.app.command("serve")(bench_serve)

@@ -29,9 +29,10 @@ class WordAnswer(BaseModel):
 class TextAnswer(BaseModel):
     """Answer one text."""
 
-    label: str
+    label: str | None = Field(description="Nothing if the model may give none and gives none.")
     probabilities: dict[str, float]
     truncated: bool = Field(description="Whether the text was longer than the model reads.")
+    labels: list[str] | None = Field(None, description="Only if the model may give several.")
     words: list[WordAnswer] | None = Field(None, description="Only when depths were asked for.")
 
 

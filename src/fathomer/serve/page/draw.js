@@ -7,6 +7,14 @@ export const byId = (id) => document.getElementById(id);
 
 export const percent = (share) => `${(share * 100).toFixed(1)} %`;
 
+/** List the labels of an answer: one, or where there may be several, also none. */
+export const labelsOf = (answer) => answer.labels ?? [answer.label];
+
+export const shownLabel = (answer) => labelsOf(answer).join(", ") || "no label";
+
+/** Give the probability of the most probable label. */
+export const bestShare = (answer) => Math.max(...Object.values(answer.probabilities));
+
 /** Make an element with a class and a text or children. */
 export function make(tag, className = "", ...content) {
   const element = document.createElement(tag);
@@ -17,7 +25,7 @@ export function make(tag, className = "", ...content) {
 
 /** Draw label, probabilities, words, histogram and table. */
 export function drawAnswer(text, answer, maxDepth) {
-  byId("label").textContent = answer.label;
+  byId("label").textContent = shownLabel(answer);
   drawProbabilities(answer.probabilities);
   drawWords(text, answer, maxDepth);
   drawHistogram(answer.words, maxDepth);

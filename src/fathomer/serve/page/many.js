@@ -1,7 +1,7 @@
 // Several texts at once: lines or a csv file in, a csv file of answers out.
 
 import { decode, parseTable, writeTable } from "./csv.js";
-import { byId, make, percent } from "./draw.js";
+import { bestShare, byId, labelsOf, make, percent, shownLabel } from "./draw.js";
 import { pause, predict, Problem } from "./service.js";
 
 const MOST_BYTES = 50_000_000; // of a file; beyond that a page is the wrong place
@@ -217,7 +217,9 @@ function report() {
 
 function drawCounts(done) {
   const counts = new Map();
-  for (const { answer } of done) if (answer) counts.set(answer.label, (counts.get(answer.label) ?? 0) + 1);
+  for (const { answer } of done.filter((item) => item.answer)) {
+    for (const label of labelsOf(answer)) counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
   const sorted = [...counts].sort(([, a], [, b]) => b - a).slice(0, 12);
   const chips = sorted.map(([label, count]) => make("li", "", `${label} ${count.toLocaleString("en")}`));
   byId("counts").replaceChildren(...chips);
@@ -225,8 +227,8 @@ function drawCounts(done) {
 
 function rowOf({ text, answer, error }) {
   const cell = make("td", "", ...(text.trim() ? [lookButton(text)] : []));
-  const said = make("td", error ? "wrong" : "", error ?? answer.label);
-  const sure = answer ? percent(answer.probabilities[answer.label]) : "";
+  const said = make("td", error ? "wrong" : "", error ?? shownLabel(answer));
+  const sure = answer ? percent(bestShare(answer)) : "";
   return make("tr", "", cell, said, make("td", "number", sure));
 }
 
@@ -246,7 +248,7 @@ export function answersTable(names, items) {
   const rows = items.map(({ cells, answer, error }) => {
     const padded = names.map((_, place) => cells[place] ?? "");
     if (!answer) return [...padded, "", "", error ?? "not read"];
-    return [...padded, answer.label, answer.probabilities[answer.label].toFixed(6), ""];
+    return [...padded, labelsOf(answer).join("|"), bestShare(answer).toFixed(6), ""];
   });
   return writeTable([header, ...rows]);
 }

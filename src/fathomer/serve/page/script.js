@@ -1,6 +1,6 @@
 // The page: one text, its answer, and the limit of depth. Several texts are in many.js.
 
-import { byId, drawAnswer, make, percent, stepsOf } from "./draw.js";
+import { bestShare, byId, drawAnswer, make, percent, shownLabel, stepsOf } from "./draw.js";
 import { startMany } from "./many.js";
 import { pause, predict, readModel, useToken } from "./service.js";
 
@@ -108,17 +108,17 @@ function show(text, depth, { predictions: [answer], milliseconds }) {
   state.trialsOf = text;
   state.trials.set(depth ?? maxDepth, { answer, milliseconds });
   drawTrials(depth ?? maxDepth);
-  const sure = percent(answer.probabilities[answer.label]);
+  const sure = percent(bestShare(answer));
   const time = `${Math.round(milliseconds)} milliseconds`;
-  byId("spoken").textContent = `${answer.label}, ${sure}, in ${time}. ${byId("caption").textContent}`;
+  byId("spoken").textContent = `${shownLabel(answer)}, ${sure}, in ${time}. ${byId("caption").textContent}`;
 }
 
 /** List the limits that were tried with this text, the deepest first. */
 function drawTrials(current) {
   const rows = [...state.trials].sort(([a], [b]) => b - a);
   const drawn = rows.map(([depth, { answer, milliseconds }]) => {
-    const said = make("td", "", `${answer.label} `);
-    said.append(make("span", "quiet", percent(answer.probabilities[answer.label])));
+    const said = make("td", "", `${shownLabel(answer)} `);
+    said.append(make("span", "quiet", percent(bestShare(answer))));
     const steps = make("td", "number", String(stepsOf(answer.words)));
     const time = make("td", "number", `${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`);
     const row = make("tr", "", make("td", "", String(depth)), said, steps, time);
