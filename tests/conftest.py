@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Before anything imports fathomer.nn: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook("fathomer.nn", "beartype.beartype")
+
+# A shell that runs the tests in the background has them ignore Ctrl-C; the commands that they start
+# would inherit that, and some tests are about Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Demo(NamedTuple):

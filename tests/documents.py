@@ -30,6 +30,8 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a ``fathomer`` command; what it would write to a file is captured."""
-    parts = [*FATHOMER, *shlex.split(command.partition(" > ")[0])[1:]]
-    return subprocess.run(parts, cwd=folder, capture_output=True, text=True)
+    """Run a ``fathomer`` command, perhaps behind an ``echo``; what it would write is captured."""
+    echo, _, command = command.partition(" > ")[0].rpartition(" | ")
+    parts = [*FATHOMER, *shlex.split(command)[1:]]
+    given = "".join(f"{text}\n" for text in shlex.split(echo)[1:])
+    return subprocess.run(parts, cwd=folder, capture_output=True, text=True, input=given)

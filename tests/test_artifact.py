@@ -54,6 +54,7 @@ def test_the_folder_holds_what_it_says_and_no_pickle(folder):
         "README.md",
         "config.json",
         "metrics.json",
+        "metrics.jsonl",
         "model.safetensors",
         "tokenizer.json",
     }

@@ -88,7 +88,7 @@ def test_explain_shows_words_over_depths(run, model, tmp_path):
 def test_help_names_every_command_and_gives_examples(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("check", "train", "evaluate", "predict", "explain"):
+    for command in ("check", "train", "evaluate", "predict", "explain", "threshold"):
         assert f"\n  {command} " in out
         code, text, _ = run(command, "--help")
         assert code == 0

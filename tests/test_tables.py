@@ -56,6 +56,17 @@ def left(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_label_that_is_not_probable_enough_is_left_empty(tmp_path):
+    write_table(tmp_path)
+    table = [row[3:] for row in rows_of(answer("in.csv", tmp_path, abstain_below=1.0))]
+    assert table[0] == ["label", "probability"]
+    assert all(label == "" and 0 < float(share) < 1 for label, share in table[1:])
+    (tmp_path / "in.jsonl").write_text('{"text": "good"}\n', encoding="utf-8")
+    found = json.loads(answer("in.jsonl", tmp_path, abstain_below=1.0))
+    assert found["label"] is None
+    assert 0 < found["probability"] < 1
+
+
 def test_a_table_keeps_its_columns_and_gets_the_answers_of_the_predictor(tmp_path):
     write_table(tmp_path)
     header, *rows = rows_of(answer("in.csv", tmp_path, depths=True))
@@ -211,6 +222,7 @@ def test_a_bad_row_before_the_first_answer_leaves_nothing(tmp_path):
         ({"model": "n"}, "was made with another model; use the same, or delete the file"),
         ({"depths": True}, "was made with --depths = False; use"),
         ({"max_depth": 2}, "was made with --max-depth = None; use"),
+        ({"abstain_below": 0.5}, "was made with --abstain-below = 0.0; use"),
     ],
 )
 def test_another_model_or_setting_does_not_continue(tmp_path, changed, message):

@@ -3,13 +3,17 @@
 config.json         labels in their order, all settings, checksums of the other files; written last
 tokenizer.json      rules and vocabulary, as the `tokenizers` library writes them
 model.safetensors   the weights
+metrics.jsonl       scores of every epoch, one per line
 metrics.json        scores, their history over the epochs, and how the model came about
 README.md           a model card
 """
 
 import json
+import math
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +35,7 @@ from fathomer.training.metrics import shown_depth
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
-METRICS, CARD = "metrics.json", "README.md"
+METRICS, HISTORY, CARD = "metrics.json", "metrics.jsonl", "README.md"
 
 _MISFITS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
 """What files of ours lead to when they are not as we wrote them."""
@@ -46,24 +50,44 @@ class Artifact:
     tokenizer: Tokenizer
     network: Network
     metrics: dict[str, Any]
+    temperature: float = 1.0
+    """What logits are divided by to give probabilities, as calibration has found."""
+    thresholds: tuple[float, ...] | None = None
+    """Where a text may have several labels: from which probability on each is given."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < math.inf:
+            raise ArtifactError(f"the temperature is {self.temperature}")
+        if self.thresholds is not None and len(self.thresholds) != len(self.labels):
+            raise ArtifactError(f"{len(self.thresholds)} thresholds, {len(self.labels)} labels")
 
     def save(self, folder: Path) -> None:
         """Write the folder; ``config.json``, which vouches for the rest, comes last."""
         folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.to_files().items():
+            write_atomically(folder / name, content)
+
+    def to_files(self) -> dict[str, bytes]:
+        """Give the contents of the folder's files by their names."""
         tensors = {name: t.contiguous().cpu() for name, t in self.network.state_dict().items()}
-        write_atomically(folder / WEIGHTS, safetensors.torch.save(tensors))
-        write_atomically(folder / TOKENIZER, self.tokenizer.to_json())
-        write_atomically(folder / METRICS, _pretty(self.metrics))
-        write_atomically(folder / CARD, self.card())
+        files = {
+            WEIGHTS: safetensors.torch.save(tensors),
+            TOKENIZER: _encoded(self.tokenizer.to_json()),
+            METRICS: _pretty(self.metrics),
+            HISTORY: json_lines(self.metrics.get("history", [])),
+            CARD: _encoded(self.card()),
+        }
         config = {
             "model_type": "fathomer",
             "format": FORMAT,
             "fathomer_version": fathomer.__version__,
             "labels": list(self.labels),
+            "temperature": self.temperature,
+            "thresholds": self.thresholds,
             "recipe": self.recipe.to_dict(),
-            "files": {name: sha256_of(folder / name) for name in (TOKENIZER, WEIGHTS)},
+            "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
-        write_atomically(folder / CONFIG, _pretty(config))
+        return {**files, CONFIG: _pretty(config)}
 
     @classmethod
     def load(cls, folder: Path) -> "Artifact":
@@ -86,6 +110,8 @@ class Artifact:
                 tokenizer=tokenizer,
                 network=_load_network(recipe, tokenizer, folder / WEIGHTS),
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
+                temperature=float(config.get("temperature", 1.0)),
+                thresholds=_thresholds(config.get("thresholds")),
             )
         except _MISFITS as error:
             reason = str(error).partition("\n")[0]
@@ -213,6 +239,10 @@ def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
     return network.eval()
 
 
+def _thresholds(found: list[float] | None) -> tuple[float, ...] | None:
+    return None if found is None else tuple(map(float, found))
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -223,5 +253,14 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _pretty(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+def _pretty(content: dict[str, Any]) -> bytes:
+    return _encoded(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def json_lines(records: Iterable[dict[str, Any]]) -> bytes:
+    """Write one JSON object per line."""
+    return b"".join(_encoded(json.dumps(record, ensure_ascii=False) + "\n") for record in records)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # a lone surrogate has no UTF-8 form

@@ -15,6 +15,7 @@ from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
+ClassWeight = Literal["none", "balanced"]
 TrainPrecision = Literal["float32", "bfloat16"]
 PredictPrecision = Literal["float32", "int8"]
 ModelName = Literal[
@@ -87,6 +88,7 @@ class ModelConfig(Section):
     depth: DepthSelection = setting("gumbel", "how the depth of a word is selected")
     sequence: SequenceKind = setting("bilstm", "where word order comes from")
     max_positions: int = setting(2000, "rows of the learned position table", low=1)
+    multi_label: bool = setting(False, "a text may have several labels (set by `--multi-label`)")
     fixed_words: bool = setting(False, "keep the word vectors fixed (set when vectors are given)")
     word_dropout: float = setting(0.3, "dropout on word embeddings", low=0, high=0.99)
     hidden_dropout: float = setting(0.2, "dropout on hidden states", low=0, high=0.99)
@@ -125,7 +127,9 @@ class TrainConfig(Section):
     )
     clip: float = setting(5.0, "largest norm of the gradient", low=0)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
+    class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
     held_out: float = setting(0.1, "part of the texts held out when none is given", low=0, high=0.9)
+    calibrate: bool = setting(True, "fit the probabilities to the held-out part afterwards")
     patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
     seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
 
@@ -195,13 +199,22 @@ class Recipe:
         """Return all settings as plain values."""
         return dataclasses.asdict(self)
 
+    def changed_values(self) -> dict[str, Any]:
+        """Name what differs from the defaults: ``section.name`` and its value."""
+        defaults = type(self)().to_dict()
+        return {
+            f"{section}.{name}": value
+            for section, values in self.to_dict().items()
+            for name, value in values.items()
+            if value != defaults[section][name]
+        }
+
     def to_toml(self) -> str:
         """Write what differs from the defaults as TOML."""
-        defaults = type(self)().to_dict()
+        changed = [(*path.split("."), v) for path, v in self.changed_values().items()]
         blocks = []
-        for section, values in self.to_dict().items():
-            changed = {k: v for k, v in values.items() if v != defaults[section][k]}
-            lines = [f"{name} = {_toml_value(value)}" for name, value in changed.items()]
+        for section in self.to_dict():
+            lines = [f"{name} = {_toml_value(v)}" for where, name, v in changed if where == section]
             if lines:
                 blocks.append("\n".join([f"[{section}]", *lines]) + "\n")
         return "\n".join(blocks)

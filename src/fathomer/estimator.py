@@ -1,17 +1,22 @@
 """The classifier as scikit-learn knows classifiers: ``fit``, ``predict``, ``predict_proba``."""
 
+import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, assert_all_finite, column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
-from fathomer.errors import DataError
+from fathomer.errors import ArtifactError, DataError
 from fathomer.fit import fit
 from fathomer.predictor import Prediction, Predictor, checked_texts
 
@@ -19,8 +24,9 @@ from fathomer.predictor import Prediction, Predictor, checked_texts
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify texts, reading each word as deep as it needs.
 
-    ``settings`` changes any other setting by its name, as ``--set`` does on the command line:
-    ``settings={"train.learning_rate": 0.002}``.
+    ``class_weight`` is ``"balanced"``, or says how much each label counts. With ``warm_start``, a
+    second ``fit`` goes on from the first one's weights and words. ``settings`` changes any other
+    setting by its name, as ``--set`` does: ``settings={"train.learning_rate": 0.002}``.
 
     >>> texts, labels = ["good film", "bad film"] * 8, ["yes", "no"] * 8
     >>> classifier = TextClassifier(max_depth=2, hidden_size=8, epochs=1).fit(texts, labels)
@@ -35,6 +41,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hidden_size: int = 400,
         epochs: int = 10,
         seed: int = 0,
+        class_weight: str | Mapping[Any, float] | None = None,
+        warm_start: bool = False,
         vectors: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
@@ -42,22 +50,31 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.hidden_size = hidden_size
         self.epochs = epochs
         self.seed = seed
+        self.class_weight = class_weight
+        self.warm_start = warm_start
         self.vectors = vectors
         self.settings = settings
 
-    def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
-        """Learn from texts and their labels."""
-        texts, classes = checked_texts(X), np.asarray(list(y))
-        if len(texts) != len(classes):
-            raise DataError(f"{len(texts)} texts, but {len(classes)} labels")
-        self.classes_ = np.unique(classes)
-        pairs = zip(texts, classes.tolist(), strict=True)
-        examples = Examples([Example(text, str(label)) for text, label in pairs])
-        vectors = Path(self.vectors) if self.vectors else None
-        fitted = fit(examples, self._recipe(), vectors=vectors)
+    def fit(
+        self, X: Iterable[str], y: Iterable[Any], sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from texts and their labels; each text counts as much as its weight."""
+        texts, labels = checked_texts(X), _checked_labels(y)
+        if len(texts) != len(labels):
+            raise DataError(f"{len(texts)} texts, but {len(labels)} labels")
+        first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
+        fitted = fit(
+            self._examples(texts, labels, sample_weight),
+            self._recipe(),
+            vectors=Path(self.vectors) if self.vectors else None,
+            start=first.artifact if first else None,
+        )
         if fitted.interrupted:  # a search over many fits must end too
             raise KeyboardInterrupt
-        self.predictor_ = Predictor(fitted.artifact)
+        if first is None:
+            self.classes_ = np.unique(labels)
+        metrics = {**fitted.artifact.metrics, "classes": self.classes_.tolist()}
+        self.predictor_ = Predictor(replace(fitted.artifact, metrics=metrics))
         return self
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
@@ -77,14 +94,56 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().predictor_.predict(checked_texts(X))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model to a folder, for :func:`fathomer.load` and the command line."""
+        """Write the model to a folder, for :meth:`load`, :func:`fathomer.load` and commands."""
         self._fitted().predictor_.artifact.save(Path(folder))
 
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a saved model back; labels that were numbers are numbers again."""
+        artifact = Artifact.load(Path(folder))
+        if artifact.recipe.model.multi_label:
+            raise ArtifactError(f"{folder}: gives several labels per text; use fathomer.load")
+        changed = artifact.recipe.changed_values()
+        for name in ("vocab_size", "num_labels", "fixed_words"):  # what the data decides
+            changed.pop(f"model.{name}", None)
+        defaults = Recipe()
+        classifier = cls(
+            max_depth=changed.pop("model.max_depth", defaults.model.max_depth),
+            hidden_size=changed.pop("model.hidden_size", defaults.model.hidden_size),
+            epochs=changed.pop("train.epochs", defaults.train.epochs),
+            seed=changed.pop("train.seed", defaults.train.seed),
+            class_weight=changed.pop("train.class_weight", None),
+            settings=changed or None,
+        )
+        classifier.classes_ = np.asarray(artifact.metrics.get("classes", artifact.labels))
+        if sorted(map(str, classifier.classes_.tolist())) != sorted(artifact.labels):
+            raise ArtifactError(f"{folder}: its classes are not its labels")
+        classifier.predictor_ = Predictor(artifact)
+        return classifier
+
+    def _examples(
+        self, texts: list[str], labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> Examples:
+        pairs = zip(texts, labels.tolist(), strict=True)
+        examples = Examples([Example(text, str(label)) for text, label in pairs])
+        if sample_weight is not None:
+            examples = examples.weighted(sample_weight)
+        if isinstance(self.class_weight, Mapping):
+            weights = compute_sample_weight(dict(self.class_weight), labels)
+            before = 1.0 if examples.weights is None else examples.weights
+            examples = examples.weighted(weights * before)
+        return examples
+
     def _recipe(self) -> Recipe:
+        balanced = None if isinstance(self.class_weight, Mapping) else self.class_weight
         recipe = Recipe().updated(
             {
                 "model": {"max_depth": self.max_depth, "hidden_size": self.hidden_size},
-                "train": {"epochs": self.epochs, "seed": self.seed},
+                "train": {
+                    "epochs": self.epochs,
+                    "seed": self.seed,
+                    "class_weight": "none" if balanced is None else balanced,
+                },
             }
         )
         return recipe.with_values(self.settings or {})
@@ -92,3 +151,35 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fitted(self) -> Self:
         check_is_fitted(self, "predictor_")
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Hand over a fitted model as the files that it is saved in, not as objects."""
+        state = dict(super().__getstate__())
+        if "predictor_" in state:
+            state["predictor_"] = self.predictor_.artifact.to_files()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "predictor_" in state:
+            with tempfile.TemporaryDirectory() as folder:
+                for name, content in state["predictor_"].items():
+                    Path(folder, name).write_bytes(content)
+                self.predictor_ = Predictor(Artifact.load(Path(folder)))
+
+
+def _checked_labels(y: Iterable[Any]) -> NDArray[Any]:
+    """Take one label per text, of any type that an array can hold; refuse all else."""
+    if y is None:
+        raise DataError("a text classifier requires y to be passed, but the target y is None")
+    labels: NDArray[Any] = column_or_1d(y if hasattr(y, "__array__") else list(y), warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels

@@ -17,7 +17,7 @@ _SHALLOW, _DEEP = (222, 235, 247), (8, 48, 107)
 def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     """Draw the answer, and under each word a bar and a number for its depth."""
     drawing = Text(no_wrap=True, overflow="ignore")
-    drawing.append(f"{prediction.label}", style="bold")
+    drawing.append(title(prediction), style="bold")
     drawing.append(f"  {summary(prediction, max_depth=max_depth)}\n")
     for row in _rows(prediction.words, width):
         words, depths = Text(), Text()
@@ -36,9 +36,16 @@ def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     return drawing
 
 
+def title(prediction: Prediction) -> str:
+    """Name the label, or all of several."""
+    if prediction.labels is None:
+        return prediction.best
+    return ", ".join(prediction.labels) or "no label"
+
+
 def summary(prediction: Prediction, *, max_depth: int) -> str:
     """Say probability and mean depth in a line."""
-    line = f"{prediction.probabilities[prediction.label]:.1%}"
+    line = f"{prediction.probabilities[prediction.best]:.1%}"
     if not prediction.words:
         return f"{line}, no words"
     mean = sum(word.depth for word in prediction.words) / len(prediction.words)
@@ -58,7 +65,7 @@ def page(prediction: Prediction, *, max_depth: int) -> str:
         for label, probability in prediction.probabilities.items()
     )
     cut = "<p>The text was cut: it has more words than the model reads.</p>"
-    label = html.escape(prediction.label)
+    label = html.escape(title(prediction))
     body = _BODY.format(
         label=label,
         summary=html.escape(summary(prediction, max_depth=max_depth)),

@@ -6,19 +6,31 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
-from fathomer.artifact import CARD, CONFIG, METRICS, TOKENIZER, WEIGHTS, Artifact, versions
+from fathomer.artifact import (
+    CARD,
+    CONFIG,
+    HISTORY,
+    METRICS,
+    TOKENIZER,
+    WEIGHTS,
+    Artifact,
+    json_lines,
+    versions,
+)
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError
 from fathomer.files import remove_leftovers, write_atomically
 from fathomer.nn.interface import find_device, trainable_parameters
+from fathomer.training.calibrate import Calibration, calibrate
 from fathomer.training.checkpoint import TrainingState
-from fathomer.training.events import Event
+from fathomer.training.events import EpochDone, Event
 from fathomer.training.loop import train
-from fathomer.training.prepare import Prepared, prepare
+from fathomer.training.prepare import Prepared, Start, prepare
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -38,6 +50,7 @@ def fit(
     *,
     held_out: Examples | None = None,
     vectors: Path | None = None,
+    start: Artifact | None = None,
     match_parameters: bool = False,
     folder: Path | None = None,
     resume: bool = False,
@@ -46,12 +59,19 @@ def fit(
 ) -> Fitted:
     """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
 
+    With ``start``, training goes on from that model: with its weights, words and labels.
     Ctrl-C ends the training early and keeps the best epoch so far; before the first epoch is done
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
+    known = Start(start.tokenizer, start.labels, start.network) if start else None
     prepared = prepare(
-        examples, recipe, held_out=held_out, vectors=vectors, match_parameters=match_parameters
+        examples,
+        recipe,
+        held_out=held_out,
+        vectors=vectors,
+        match_parameters=match_parameters,
+        start=known,
     )
     settings = _settings(prepared)
     prepared.network.to(find_device(device))
@@ -64,14 +84,17 @@ def fit(
         folder.mkdir(parents=True, exist_ok=True)
     interrupted = False
     try:
-        for _ in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
-            pass
+        for event in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
+            if folder and isinstance(event, EpochDone):
+                records = [epoch.to_dict() for epoch in state.history]
+                write_atomically(folder / HISTORY, json_lines(records))
     except KeyboardInterrupt:
         if not state.best_epoch:
             raise
         state.restore_best()
         interrupted = True
     metrics = _metrics(state, settings, time.perf_counter() - started)
+    calibration = _calibrate(prepared, metrics)
     if vectors and prepared.coverage:
         metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
     artifact = Artifact(
@@ -80,15 +103,28 @@ def fit(
         tokenizer=prepared.tokenizer,
         network=prepared.network,
         metrics=metrics,
+        temperature=calibration.temperature if calibration else 1.0,
+        thresholds=calibration.thresholds if calibration else None,
     )
     return Fitted(artifact, interrupted)
+
+
+def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:
+    """Fit what follows from the held-out part, and write down what that has changed."""
+    if not (prepared.recipe.train.calibrate and prepared.held_out):
+        return None
+    calibration = calibrate(prepared)
+    metrics["calibration"] = calibration and calibration.to_dict()
+    if calibration:
+        metrics["held_out"] = calibration.after.to_dict()
+    return calibration
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
     """Refuse to write into a folder of somebody else's files."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, CARD):
+    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
         remove_leftovers(folder / name)
     ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
     if folder.is_dir() and any(folder.iterdir()) and not ours:
@@ -132,9 +168,9 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
     for data in (prepared.train, prepared.held_out):
         if data is not None:
             texts = data.texts
-            arrays = (texts.ids, texts.starts, texts.unknown, data.targets)
-            for array in arrays:
-                yield from (piece.tobytes() for piece in pieces(array))
+            for array in (texts.ids, texts.starts, texts.unknown, data.targets, data.weights):
+                if array is not None:
+                    yield from (piece.tobytes() for piece in pieces(np.asarray(array)))
     vectors = prepared.network.word_vectors
     if prepared.recipe.model.fixed_words and vectors is not None:
         yield vectors.weight.numpy(force=True).tobytes()

@@ -169,7 +169,7 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         numbers = -1 - torch.arange(int(unknown.sum()), device=words.device)
         words = words.masked_scatter(unknown, numbers)
         batch = WordBatch(words, attention_mask.sum(1).cpu(), spelled[unknown])
-        logits = self.network(batch).logits
+        logits = self.network(batch).logits / (self.artifact.temperature if self.artifact else 1.0)
         loss = None if labels is None else functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
 

@@ -17,7 +17,7 @@ from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, did_you_mean
+from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.nn.folded import folded
 from fathomer.nn.inference import Classified, classify
 from fathomer.nn.int8 import available, quantised
@@ -44,11 +44,19 @@ class Word(NamedTuple):
 class Prediction:
     """Hold the answer for one text."""
 
-    label: str
+    label: str | None
+    """Nothing if the answer is less probable than was asked for."""
     probabilities: dict[str, float]
     words: tuple[Word, ...]
     truncated: bool
     """Whether the text was longer than the model reads; the words beyond had no part in this."""
+    labels: tuple[str, ...] | None = None
+    """All labels of the text, if the model may give several; ``label`` is the most probable one."""
+
+    @property
+    def best(self) -> str:
+        """Name the most probable label, however improbable it is."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
 
     def to_dict(self, *, words: bool = False) -> dict[str, Any]:
         """Return the answer as plain values, on request with the words and their depths."""
@@ -57,6 +65,8 @@ class Prediction:
             "probabilities": self.probabilities,
             "truncated": self.truncated,
         }
+        if self.labels is not None:
+            answer["labels"] = list(self.labels)
         if words:
             answer["words"] = [word._asdict() for word in self.words]
         return answer
@@ -88,6 +98,11 @@ class Predictor:
         return self.artifact.labels
 
     @property
+    def multi_label(self) -> bool:
+        """Say whether a text may have several labels, or none."""
+        return self.artifact.recipe.model.multi_label
+
+    @property
     def max_depth(self) -> int:
         """Give the largest depth that the model can select."""
         return self.artifact.recipe.model.max_depth
@@ -97,45 +112,102 @@ class Predictor:
         """Say whether the depths of the words mean something; there are models without them."""
         return self.artifact.network.knows_depth
 
-    def predict(self, texts: Iterable[str], *, max_depth: int | None = None) -> list[Prediction]:
-        """Answer each text; ``max_depth`` lets no word take more steps than that."""
+    def predict(
+        self,
+        texts: Iterable[str],
+        *,
+        max_depth: int | None = None,
+        abstain_below: float = 0.0,
+    ) -> list[Prediction]:
+        """Answer each text; ``max_depth`` lets no word take more steps than that.
+
+        A label whose probability is smaller than ``abstain_below`` is not given.
+        """
         texts = checked_texts(texts)
-        text_config = self.artifact.recipe.text
-        words = self.artifact.tokenizer.encode(texts, max_words=text_config.max_words)
-        encoded = EncodedTexts.from_words(words, max_chars=text_config.max_chars)
-        answers = classify(self.network, encoded, batch_words=BATCH_WORDS, max_depth=max_depth)
+        return self.predict_words(
+            texts, self.split(texts), max_depth=max_depth, abstain_below=abstain_below
+        )
+
+    def split(self, texts: list[str]) -> list[Words]:
+        """Split texts into the words that the model will read."""
+        max_words = self.artifact.recipe.text.max_words
+        return self.artifact.tokenizer.encode(texts, max_words=max_words)
+
+    def predict_words(
+        self,
+        texts: list[str],
+        words: list[Words],
+        *,
+        max_depth: int | None = None,
+        abstain_below: float = 0.0,
+    ) -> list[Prediction]:
+        """Answer texts that :meth:`split` has split already."""
+        if not 0 <= abstain_below <= 1:
+            raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
+        max_chars = self.artifact.recipe.text.max_chars
+        encoded = EncodedTexts.from_words(words, max_chars=max_chars)
+        answers = self._classify(encoded, max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
-        probabilities /= probabilities.sum(1, keepdims=True)
+        if not self.multi_label:
+            probabilities /= probabilities.sum(1, keepdims=True)
         depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
         return [
-            self._prediction(*parts)
+            self._prediction(*parts, abstain_below)
             for parts in zip(texts, words, probabilities, depths, strict=True)
         ]
 
+    def _classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+        """Run the network; all probabilities that anybody sees come from here."""
+        return classify(
+            self.network,
+            texts,
+            batch_words=BATCH_WORDS,
+            max_depth=max_depth,
+            temperature=self.artifact.temperature,
+        )
+
     def _prediction(
-        self, text: str, words: Words, probabilities: NDArray[np.float64], depths: NDArray[np.int16]
+        self,
+        text: str,
+        words: Words,
+        probabilities: NDArray[np.float64],
+        depths: NDArray[np.int16],
+        abstain_below: float,
     ) -> Prediction:
+        given = self._given(probabilities, abstain_below)
         return Prediction(
-            label=self.labels[int(probabilities.argmax())],
+            label=self.labels[max(given, key=probabilities.__getitem__)] if given else None,
             probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
             words=tuple(
                 Word(text[start:end], start, end, depth)
                 for (start, end), depth in zip(words.spans, depths.tolist(), strict=True)
             ),
             truncated=words.truncated,
+            labels=tuple(self.labels[number] for number in given) if self.multi_label else None,
         )
+
+    def _given(self, probabilities: NDArray[np.float64], abstain_below: float) -> list[int]:
+        """Choose the labels to give, by their numbers: the best one, or all over their thresholds."""
+        chosen = [int(probabilities.argmax())]
+        if self.multi_label:
+            limits = self.artifact.thresholds or [0.5] * len(self.labels)
+            chosen = np.flatnonzero(probabilities >= np.asarray(limits)).tolist()
+        return [number for number in chosen if probabilities[number] >= abstain_below]
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts."""
         answered = self.answer(examples, max_depth=max_depth)
-        return score(answered.answers, answered.data.targets, self.labels)
+        thresholds = self.artifact.thresholds
+        return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
 
     def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
         """Answer labelled texts, for whoever wants to score or to look into the answers."""
         artifact = self.artifact
+        if examples.multi_label != self.multi_label:
+            number = "several labels" if self.multi_label else "one label"
+            raise DataError(f"the model gives {number} per text; the examples do not fit")
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        answers = classify(self.network, data.texts, batch_words=BATCH_WORDS, max_depth=max_depth)
-        return Answered(data, answers)
+        return Answered(data, self._classify(data.texts, max_depth))
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -1,5 +1,6 @@
-"""The recipes that come with Fathomer, by name."""
+"""The recipes that come with Fathomer, by name: of trainings, and of experiments."""
 
+import tomllib
 from pathlib import Path
 
 from fathomer.config import Recipe
@@ -15,9 +16,22 @@ def recipes_folder() -> Path:
 
 def shipped_recipes() -> dict[str, Path]:
     """Name the recipes that come with Fathomer."""
+    return {name: path for name, path in _shipped().items() if not _is_experiment(path)}
+
+
+def shipped_experiments() -> dict[str, Path]:
+    """Name the experiments that come with Fathomer."""
+    return {name: path for name, path in _shipped().items() if _is_experiment(path)}
+
+
+def _shipped() -> dict[str, Path]:
     folder = recipes_folder()
     paths = sorted(folder.rglob("*.toml"))
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in paths}
+
+
+def _is_experiment(path: Path) -> bool:
+    return "experiment" in tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def find_recipe(name: str) -> Recipe:

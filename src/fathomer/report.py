@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
+from fathomer.errors import ConfigError
 from fathomer.predictor import Answered, Predictor
 from fathomer.training.metrics import Metrics, score
 
@@ -121,6 +122,8 @@ def make_report(
     max_depth: int | None = None,
 ) -> Report:
     """Answer labelled texts once, and look at the answers from all sides."""
+    if examples.multi_label:
+        raise ConfigError("a report is about one label per text; these have several")
     answered = predictor.answer(examples, max_depth=max_depth)
     targets, predicted = answered.data.targets, answered.answers.labels
     right = predicted == targets
@@ -129,7 +132,7 @@ def make_report(
         confusion=_count_pairs(targets, predicted, predictor.labels),
         by_length=_group_by_length(answered, right),
         mistakes=_find_mistakes(answered, examples, predictor.labels),
-        unseen=None if training_texts is None else _score_unseen(right, examples, training_texts),
+        unseen=None if training_texts is None else score_unseen(right, examples, training_texts),
     )
 
 
@@ -195,9 +198,10 @@ def _find_mistakes(
     )
 
 
-def _score_unseen(
+def score_unseen(
     right: NDArray[np.bool_], examples: Examples, training_texts: Iterable[str]
 ) -> Unseen:
+    """Score the texts that do not stand among the training texts."""
     tested = {example.text for example in examples}
     seen = tested.intersection(training_texts)
     unseen = np.fromiter((example.text not in seen for example in examples), dtype=bool)

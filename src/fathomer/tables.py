@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from fathomer.data.examples import SEPARATOR
 from fathomer.data.records import TABLES, Record, Source, surrogate_in
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
@@ -38,10 +39,16 @@ class Answering:
     """Checksum of the model, so that no other one goes on where this one stopped."""
     depths: bool = False
     max_depth: int | None = None
+    abstain_below: float = 0.0
 
     def settings(self) -> dict[str, Any]:
         """Name what must be the same for the answers to be the same."""
-        return {"model": self.model, "--depths": self.depths, "--max-depth": self.max_depth}
+        return {
+            "model": self.model,
+            "--depths": self.depths,
+            "--max-depth": self.max_depth,
+            "--abstain-below": self.abstain_below,
+        }
 
 
 def answer_file(
@@ -101,7 +108,9 @@ def _answer_all(
     lines = [] if rows else form.header()
     for chunk in watch(chunked(records)):
         texts = [record.text for record in chunk]
-        predictions = predictor.predict(texts, max_depth=wanted.max_depth)
+        predictions = predictor.predict(
+            texts, max_depth=wanted.max_depth, abstain_below=wanted.abstain_below
+        )
         lines += map(form.line, chunk, predictions)
         _add(digest, chunk)
         rows += len(chunk)
@@ -161,7 +170,7 @@ class _Form:
         """Write one answer."""
         if self.source.kind not in TABLES:
             return _json_line(prediction.to_dict(words=self.depths))
-        values = [prediction.label, round(prediction.probabilities[prediction.label], 6)]
+        values = [_label(prediction), round(prediction.probabilities[prediction.best], 6)]
         if self.source.kind in DELIMITERS:
             depth = [_mean_depth(prediction)] if self.depths else []
             return self._cells([*record.values, *values, *depth])
@@ -174,7 +183,17 @@ class _Form:
 
     def _cells(self, values: list[Any]) -> str:
         # The csv module of Python 3.11 does not quote a lone carriage return.
-        return DELIMITERS[self.source.kind].join(map(_quoted, map(str, values))) + "\n"
+        return DELIMITERS[self.source.kind].join(map(_quoted, map(_cell, values))) + "\n"
+
+
+def _label(prediction: Prediction) -> str | None:
+    """Write the label, or several as they are read; one that is not given is nothing."""
+    labels = prediction.labels
+    return prediction.label if labels is None else SEPARATOR.join(labels)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def _quoted(cell: str) -> str:

@@ -2,7 +2,6 @@
 
 import torch
 
-from fathomer.baselines.drnn import WINDOW
 from fathomer.nn.interface import trainable_parameters
 
 from ..nn.networks import packed
@@ -16,6 +15,8 @@ from .expectations import (
     random_model,
     tokens_of,
 )
+
+WINDOW = 15
 
 
 def gru_step(gru, token, state):

@@ -11,7 +11,7 @@ from fathomer.baselines import build_model
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Example, Examples
-from fathomer.errors import MissingExtraError
+from fathomer.errors import ConfigError, MissingExtraError
 from fathomer.fit import fit
 from fathomer.predictor import Predictor
 
@@ -81,6 +81,23 @@ def test_company_changes_nothing_and_probabilities_are_those_of_all_labels(artif
 def test_the_same_seed_gives_the_same_model(artifact):
     again = fit(tiny_examples(), RECIPE).artifact
     assert torch.equal(again.network.model, artifact.network.model)
+
+
+def test_a_model_that_learns_anew_forgets_what_it_had_learned():
+    pytest.importorskip("fasttext", reason="the package fasttext is not installed")
+    network = build_model(ModelConfig(**{**SIZES, "name": "fasttext"}))
+    texts = EncodedTexts(np.array([1, 2], np.int32), np.arange(3), np.zeros((0, 1), dtype=np.uint8))
+    for first, second in ((0, 1), (1, 0)):
+        network.learn(texts, np.array([first, second]), seed=0)
+        assert network(packed([[1], [2]])).logits.argmax(1).tolist() == [first, second]
+
+
+def test_what_fasttext_cannot_do_is_refused():
+    with pytest.raises(ConfigError, match="cannot weigh"):
+        fit(tiny_examples(), RECIPE.updated({"train": {"class_weight": "balanced"}}))
+    several = Examples([Example("good", "a|b"), Example("bad", "b")] * 10, multi_label=True)
+    with pytest.raises(ConfigError, match="one label per text"):
+        fit(several, RECIPE)
 
 
 def test_a_word_that_looks_like_a_label_is_a_word(artifact):

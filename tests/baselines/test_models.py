@@ -66,6 +66,8 @@ def examples_of(count):
 
 
 def recipe_of(name, **train):
+    if name == "char-cnn":  # many small layers, without normalisation between them
+        train = {"learning_rate": 0.003, **train}
     return SMALL.updated({"model": {"name": name}, "train": train})
 
 

@@ -241,7 +241,7 @@ def test_columns_that_are_separated_otherwise_are_recognised(write, name, header
             "line 1: the label must be a string or a whole number, found 0.5",
         ),
         ("r.jsonl", '{"text": "a", "label": NaN}', "line 1: the label must be a string or a whole"),
-        ("r.jsonl", '{"text": "a", "label": ["b"]}', "line 1: the label must be a string or a"),
+        ("r.jsonl", '{"text": "a", "label": ["b"]}', "line 1: a list of labels; --multi-label"),
         (
             "r.jsonl",
             r'{"text": "\ud83d", "label": 1}',
@@ -251,7 +251,7 @@ def test_columns_that_are_separated_otherwise_are_recognised(write, name, header
         (
             "r.txt",
             "__label__1 a\n\n__label__1 __label__2 b\n",
-            "line 3: several labels; multi-label data is not supported",
+            "line 3: several labels; --multi-label reads them",
         ),
     ],
 )

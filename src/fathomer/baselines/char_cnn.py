@@ -73,7 +73,7 @@ class CharacterCNN(Network):
     def read(self, text: UInt8[Tensor, "B T"]) -> Float[Tensor, "B H"]:
         """Give the strongest response of each feature map after six convolutions."""
         here = (text != 0)[:, None, :]
-        places: Tensor = self.bytes(text.int()).transpose(1, 2)  # B char T
+        places: Tensor = self.bytes(text.int()).transpose(1, 2) * here  # B char T
         for number, convolution in enumerate(self.convolutions):
             # Zeros beyond the text: the next convolution and the maximum take them for nothing.
             places = torch.relu(convolution(places)) * here  # B H T

@@ -27,7 +27,7 @@ from fathomer.baselines.comparison import refuse_depths
 from fathomer.baselines.spelling import vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
-from fathomer.errors import MissingExtraError
+from fathomer.errors import ConfigError, MissingExtraError
 from fathomer.nn.graph import WordBatch
 from fathomer.nn.interface import DirectNetwork, Output
 
@@ -48,11 +48,22 @@ class FastText(DirectNetwork):
         self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
     ) -> None:
         super().__init__(config)
+        if config.multi_label:
+            raise ConfigError("the model fasttext gives one label per text; choose another model")
         self.register_buffer("spellings", vocabulary_spellings(config, spellings))
         self.register_buffer("model", torch.zeros(0, dtype=torch.uint8))
 
-    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
+    def learn(
+        self,
+        texts: EncodedTexts,
+        targets: NDArray[np.int64],
+        *,
+        seed: int,
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
         """Learn from all texts, on one thread: two would not give the same model twice."""
+        if weights is not None:
+            raise ConfigError("the model fasttext cannot weigh texts or labels; leave weights out")
         package = fasttext_package()
         with tempfile.TemporaryDirectory() as folder:
             corpus, file = Path(folder, "corpus.txt"), Path(folder, "model.bin")

@@ -2,11 +2,13 @@
 
 scikit-learn does the learning; what it has learned is kept as tensors, so that the model is saved,
 loaded and asked like all others. It sees which words a text has, and which stand side by side, but
-not what they make together. The words are the tokenizer's; unknown ones are passed over.
+not what they make together. As in scikit-learn's ``TfidfVectorizer``, case says nothing, and what
+has fewer than two letters or digits is passed over. So are words that the tokenizer does not know.
 
     K known words and pairs, B texts, V vocabulary; a pair (a, b) has the key (b + 1) V + a
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fathomer.baselines.comparison import refuse_depths
+from fathomer.baselines.spelling import vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.errors import DataError
@@ -30,6 +33,7 @@ UNSEEN = -20.0
 class Tfidf(DirectNetwork):
     """Weigh the words and word pairs of a text."""
 
+    forms: Tensor
     keys: Tensor
     idf: Tensor
     weight: Tensor
@@ -39,15 +43,23 @@ class Tfidf(DirectNetwork):
         self,
         config: ModelConfig,
         *,
-        spellings: UInt8[Tensor, "V C"] | None = None,  # noqa: ARG002 (others need it)
+        spellings: UInt8[Tensor, "V C"] | None = None,
     ) -> None:
         super().__init__(config)
+        self.register_buffer("forms", _forms(vocabulary_spellings(config, spellings)))
         self.register_buffer("keys", torch.zeros(0, dtype=torch.long))
         self.register_buffer("idf", torch.zeros(0))
         self.register_buffer("weight", torch.zeros(0, config.num_labels))
         self.register_buffer("bias", torch.zeros(config.num_labels))
 
-    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
+    def learn(
+        self,
+        texts: EncodedTexts,
+        targets: NDArray[np.int64],
+        *,
+        seed: int,
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
         """Learn from all texts at once."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -63,23 +75,30 @@ class Tfidf(DirectNetwork):
         ones = np.ones(len(keys), dtype=np.float32)
         counts = csr_matrix((ones, (text_of, columns)), shape=(len(texts), len(known)))
         transformer: Any = TfidfTransformer(sublinear_tf=True)
+        features = transformer.fit_transform(counts)
         regression: Any = LogisticRegression(max_iter=1000, random_state=seed % 2**32)
-        regression.fit(transformer.fit_transform(counts), targets)
-        weight, bias = _softmax_weights(regression, self.config.num_labels)
-        self.load_tensors(
-            {"keys": known, "idf": torch.tensor(transformer.idf_), "weight": weight, "bias": bias}
-        )
+        if self.config.multi_label:
+            weight, bias = _sigmoid_weights(regression, features, targets, weights)
+        else:
+            regression.fit(features, targets, sample_weight=weights)
+            weight, bias = _softmax_weights(regression, self.config.num_labels)
+        learned = {
+            "keys": known,
+            "idf": torch.tensor(transformer.idf_),
+            "weight": weight,
+            "bias": bias,
+        }
+        self.load_tensors({"forms": self.forms, **learned})
 
     def pairs(
         self, text_of: Int[Tensor, " N"], words: Int[Tensor, " N"]
     ) -> tuple[Int[Tensor, " found"], Int[Tensor, " found"]]:
-        """Give text and key of every known word and every pair of known neighbours."""
-        known = words >= 0
-        both = known[:-1] & known[1:] & (text_of[:-1] == text_of[1:])
+        """Give text and key of every word that counts, and of every pair of such neighbours."""
+        words = torch.where(words >= 0, self.forms[words.clamp(min=0)], -1)
+        text_of, words = text_of[words >= 0], words[words >= 0]
+        both = text_of[:-1] == text_of[1:]
         keys = (words[1:] + 1) * self.config.vocab_size + words[:-1]
-        return torch.cat([text_of[known], text_of[:-1][both]]), torch.cat(
-            [words[known], keys[both]]
-        )
+        return torch.cat([text_of, text_of[:-1][both]]), torch.cat([words, keys[both]])
 
     def forward(
         self,
@@ -115,6 +134,17 @@ class Tfidf(DirectNetwork):
             setattr(self, name, tensors[name].to(buffer.dtype).contiguous())
 
 
+def _forms(spellings: UInt8[Tensor, "V C"]) -> Int[Tensor, " V"]:
+    """Give each word the id of the first that is written so in lower case, or -1."""
+    first: dict[str, int] = {}
+    forms = torch.full((len(spellings),), -1)
+    for word, row in enumerate(spellings.cpu().numpy()):
+        name = row.tobytes().rstrip(b"\0").decode("utf-8", "replace").lower()
+        if re.search(r"\w\w", name):
+            forms[word] = first.setdefault(name, word)
+    return forms
+
+
 def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
     """Give one column of weights per label; of two labels, scikit-learn has only the second's."""
     weight, bias = regression.coef_, regression.intercept_
@@ -123,4 +153,17 @@ def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
     columns, biases = np.zeros((weight.shape[1], num_labels)), np.full(num_labels, UNSEEN)
     columns[:, regression.classes_] = weight.T
     biases[regression.classes_] = bias
+    return torch.from_numpy(columns), torch.from_numpy(biases)
+
+
+def _sigmoid_weights(
+    regression: Any, features: Any, targets: NDArray[np.int64], weights: NDArray[np.float32] | None
+) -> tuple[Tensor, Tensor]:
+    """Learn each label by itself; one that all or no texts have needs no learning."""
+    columns = np.zeros((features.shape[1], targets.shape[1]))
+    biases = np.where(targets.all(0), -UNSEEN, UNSEEN)
+    for label, true in enumerate(targets.T):
+        if 0 < true.sum() < len(true):
+            regression.fit(features, true, sample_weight=weights)
+            columns[:, label], biases[label] = regression.coef_[0], regression.intercept_[0]
     return torch.from_numpy(columns), torch.from_numpy(biases)

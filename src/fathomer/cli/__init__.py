@@ -10,13 +10,16 @@ from typing import Annotated
 import typer
 
 from fathomer import __version__
-from fathomer.cli import bench, data
+from fathomer.cli import bench, data, experiment
+from fathomer.cli.bench_serve import bench_serve
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
 from fathomer.cli.export import export
 from fathomer.cli.models import models
 from fathomer.cli.predict import predict
+from fathomer.cli.serve import serve
+from fathomer.cli.threshold import threshold
 from fathomer.cli.train import train
 from fathomer.cli.tune import tune
 from fathomer.errors import FathomerError
@@ -30,10 +33,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (check, train, evaluate, predict, explain, export, tune, models):
+for command in (check, tune, train, evaluate, predict, explain, threshold, serve, export, models):
     app.command()(command)
 app.add_typer(data.app)
+bench.app.command("serve")(bench_serve)
 app.add_typer(bench.app)
+app.add_typer(experiment.app)
 
 
 @app.callback(invoke_without_command=True)

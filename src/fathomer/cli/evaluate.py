@@ -32,7 +32,10 @@ from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
+    from fathomer.data.examples import Examples
+    from fathomer.predictor import Predictor
     from fathomer.report import Report
+    from fathomer.training.metrics import Metrics
 
 MATRIX_LABELS = 10
 """Labels that a matrix in a terminal has room for."""
@@ -46,6 +49,10 @@ def evaluate(
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
+    ] = None,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
     ] = None,
     max_depth: MaxDepth = None,
     precision: Precision = "float32",
@@ -65,8 +72,10 @@ def evaluate(
     from fathomer.data.corpora import describe, open_source, training_texts
     from fathomer.report import make_report
 
-    _check_targets(plot, html)
+    _check_targets(plot, html, reliability)
     predictor = open_model(folder, precision, device)
+    if predictor.multi_label and (plot or html):
+        raise ConfigError("--plot and --html show one label per text; this model gives several")
     trained = predictor.artifact.metrics
     fold, folds = _default_fold(trained, data, fold, folds)
     source = open_source(
@@ -78,11 +87,17 @@ def evaluate(
         fold=fold,
         folds=folds,
         only="test",
+        multi_label=predictor.multi_label,
     )
     messages = messages_console()
     for note in [*source.notes, *_leak(trained, source)]:
         messages.print(note, highlight=False)
     tested = source.train if source.test is None else source.test
+    if reliability:
+        _draw_reliability(predictor, tested, reliability, max_depth)
+    if predictor.multi_label:
+        _evaluate_several(predictor, tested, source, max_depth, as_json)
+        return
     trained_on = training_texts(source, data_dir=data_dir)
     report = make_report(predictor, tested, training_texts=trained_on, max_depth=max_depth)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
@@ -104,15 +119,18 @@ def _default_fold(
     )
 
 
-def _check_targets(plot: Path | None, html: Path | None) -> None:
+def _check_targets(plot: Path | None, html: Path | None, reliability: Path | None) -> None:
     """Find out before the work what could not be written after it."""
-    if plot:
-        from fathomer.render import require_matplotlib
+    for option, picture in {"--plot": plot, "--reliability": reliability}.items():
+        if picture:
+            from fathomer.render import require_matplotlib
 
-        if plot.suffix.lower() != ".png":
-            raise ConfigError(f"{plot}: --plot writes a PNG; name a file that ends in .png")
-        require_matplotlib()
-    for target in (plot, html):
+            if picture.suffix.lower() != ".png":
+                raise ConfigError(
+                    f"{picture}: {option} writes a PNG; name a file that ends in .png"
+                )
+            require_matplotlib()
+    for target in (plot, html, reliability):
         if target and not target.parent.is_dir():
             raise MissingFileError(f"{target.parent}: no such folder")
 
@@ -125,6 +143,36 @@ def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None
         write_atomically(plot, confusion_png(report))
     if html:
         write_atomically(html, report_page(report, title=title))
+
+
+def _draw_reliability(
+    predictor: "Predictor", texts: "Examples", path: Path, max_depth: int | None
+) -> None:
+    from fathomer.training.reliability import certainties, draw_reliability
+    from fathomer.training.reliability import reliability as reliability_of
+
+    data, answers = predictor.answer(texts, max_depth=max_depth)
+    draw_reliability(reliability_of(certainties(answers, data.targets)), path)
+
+
+def _evaluate_several(
+    predictor: "Predictor",
+    texts: "Examples",
+    source: "Source",
+    max_depth: int | None,
+    as_json: bool,
+) -> None:
+    """Score a model that gives several labels per text, where no label stands for another."""
+    from fathomer.data.corpora import describe
+
+    metrics = predictor.evaluate(texts, max_depth=max_depth)
+    if as_json:
+        print_json(metrics.to_dict() | describe(source))
+        return
+    print_scores({source.name: metrics.to_dict()})
+    print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: all labels of a text are right")
+    _print_labels(metrics)
+    print_line("\nno confusion matrix: a text may have several labels")
 
 
 def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
@@ -150,13 +198,13 @@ def _print_report(report: "Report", data: str) -> None:
             f"without the {seen:,} that also stand in the training part: accuracy {accuracy} "
             f"on {report.unseen.examples:,}"
         )
-    _print_labels(report)
+    _print_labels(report.metrics)
     _print_confusion(report)
     _print_lengths(report)
     _print_mistakes(report)
 
 
-def _print_labels(report: "Report") -> None:
+def _print_labels(metrics: "Metrics") -> None:
     print_line("")
     print_table(
         ["label", "precision", "recall", "F1", "support"],
@@ -168,7 +216,7 @@ def _print_labels(report: "Report") -> None:
                 f"{s.f1:.4f}",
                 f"{s.support:,}",
             ]
-            for label, s in report.metrics.per_label.items()
+            for label, s in metrics.per_label.items()
         ],
     )
 

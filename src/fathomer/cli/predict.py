@@ -25,6 +25,9 @@ def predict(
         str, typer.Argument(metavar="[FILE|-]", help="One text per line, or csv, tsv, jsonl.")
     ] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
+    abstain_below: Annotated[
+        float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
+    ] = 0.0,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write here; a table keeps its columns.")
     ] = None,
@@ -54,11 +57,13 @@ def predict(
     if out is None:
         for chunk in _chunks(source):
             texts = [record.text for record in chunk]
-            for prediction in predictor.predict(texts, max_depth=max_depth):
+            for prediction in predictor.predict(
+                texts, max_depth=max_depth, abstain_below=abstain_below
+            ):
                 print_json(prediction.to_dict(words=depths))
         return
     model = f"{sha256_of(folder / CONFIG)} {precision}"
-    _write(predictor, Answering(source, out, model, depths, max_depth), resume)
+    _write(predictor, Answering(source, out, model, depths, max_depth, abstain_below), resume)
 
 
 def _check(source: "Source", out: Path | None, resume: bool) -> None:

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -22,13 +22,14 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
-from fathomer.errors import ConfigError
+from fathomer.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
     from fathomer.config import Recipe
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
+    from fathomer.fit import Watch
 
 
 def train(
@@ -48,6 +49,15 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
+    multi_label: Annotated[
+        bool, typer.Option("--multi-label", help="Texts have several labels: lists, or a|b.")
+    ] = False,
+    calibrate: Annotated[
+        bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
+    ] = None,
+    track: Annotated[
+        str | None, typer.Option(metavar="tensorboard", help="Write a log of the epochs there.")
+    ] = None,
     vectors: Vectors = None,
     held_out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
@@ -77,8 +87,9 @@ def train(
     from fathomer.fit import CHECKPOINT, check_folder, fit
     from fathomer.progress import watch
 
-    settings = _recipe(data, recipe, set_ or [], seed, model)
+    settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
+    followed = _tracker(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     opened = partial(
         open_source,
@@ -86,6 +97,7 @@ def train(
         label_column=label_column,
         encoding=encoding,
         data_dir=data_dir,
+        multi_label=multi_label or settings.model.multi_label,
     )
     source = opened(data, fold=fold, folds=folds)
     parts = Parts(
@@ -108,7 +120,7 @@ def train(
         folder=out,
         resume=resume,
         device=device,
-        watch=lambda events: watch(events, messages, epochs=settings.train.epochs),
+        watch=lambda events: followed(watch(events, messages, epochs=settings.train.epochs)),
     )
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
@@ -121,6 +133,8 @@ def train(
     artifact.save(out)
     if not fitted.interrupted:
         (out / CHECKPOINT).unlink(missing_ok=True)
+    if metrics.get("calibration", True) is None:
+        messages.print("not calibrated: the held-out texts have only one label")
     if as_json:
         print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
     else:
@@ -130,6 +144,18 @@ def train(
             f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
         )
         raise typer.Exit(130)
+
+
+def _tracker(name: str | None, out: Path) -> "Watch":
+    """Choose who writes a log of the epochs; by default nobody does."""
+    from fathomer.tracking import TRACKERS, require_tensorboard, track
+
+    if name is None:
+        return iter
+    if name not in TRACKERS:
+        raise ConfigError(f"--track {name}: {did_you_mean(name, TRACKERS)}")
+    require_tensorboard()
+    return lambda events: track(events, out / name)
 
 
 class Parts(NamedTuple):
@@ -168,10 +194,15 @@ def _to_score_on(source: "Source") -> "Examples":
 
 
 def _recipe(
-    data: str, name: str | None, assignments: list[str], seed: int | None, model: str | None
+    data: str,
+    name: str | None,
+    assignments: list[str],
+    seed: int | None = None,
+    model: str | None = None,
+    calibrate: bool | None = None,
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
-    from fathomer.config import Recipe
+    from fathomer.config import ModelName, Recipe
     from fathomer.recipes import find_recipe, shipped_recipes
 
     recipe = Recipe()
@@ -179,8 +210,13 @@ def _recipe(
         recipe = find_recipe(name or data)
     recipe = recipe.with_settings(assignments)
     if model is not None:
+        if model not in get_args(ModelName):
+            raise ConfigError(
+                f"unknown model {model!r}; {did_you_mean(model, get_args(ModelName))}"
+            )
         recipe = recipe.updated({"model": {"name": model}})
-    return recipe if seed is None else recipe.updated({"train": {"seed": seed}})
+    given = {"seed": seed, "calibrate": calibrate}
+    return recipe.updated({"train": {k: v for k, v in given.items() if v is not None}})
 
 
 def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
@@ -204,6 +240,11 @@ def _print_training(metrics: dict[str, Any], out: Path) -> None:
         where = "test" if "test" in rows else "held out"
         rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
     print_scores(rows)
+    if found := metrics.get("calibration"):
+        print_line(
+            f"held out, calibrated: error {found['error_before']:.3f} -> "
+            f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
+        )
     if found := metrics.get("vectors"):
         print_line(
             f"{found['file']} covers {found['words']:.1%} of the training words, "

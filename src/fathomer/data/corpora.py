@@ -87,12 +87,15 @@ def open_source(
     fold: int | None = None,
     folds: int | None = None,
     only: Split | None = None,
+    multi_label: bool = False,
 ) -> Source:
     """Open a corpus by its name, or read a file.
 
     ``fold`` chooses the test part of a cross validation, from 1 to ``folds``. A corpus that has
     training and test files of its own may be read ``only`` in part.
     """
+    if multi_label and data in (*CORPORA, "demo"):
+        raise ConfigError(f"{data} has one label per text; leave --multi-label out")
     if data in CORPORA:
         source = _read(CORPORA[data], data_folder(data_dir), (only,) if only else _BOTH)
         return _fold(source, fold, CORPORA[data].folds if folds is None else folds)
@@ -103,7 +106,11 @@ def open_source(
         known = did_you_mean(data, [*CORPORA, "demo"])
         raise MissingFileError(f"{data}: no such file or corpus; {known}")
     examples = read_examples(
-        path, text_column=text_column, label_column=label_column, encoding=encoding
+        path,
+        text_column=text_column,
+        label_column=label_column,
+        encoding=encoding,
+        multi_label=multi_label,
     )
     return _fold(Source(data, examples, None, checksum=sha256_of(path)), fold, folds or 0)
 

@@ -8,16 +8,29 @@ from random import Random
 from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fathomer.data.spool import Spool
+from fathomer.errors import DataError
+
+SEPARATOR = "|"
+"""Stands between the labels of a text that may have several."""
 
 
 class Example(NamedTuple):
-    """Hold one text with its label."""
+    """Hold one text with its label, or with several of them as ``a|b``."""
 
     text: str
     label: str
+
+
+def split_labels(label: str) -> tuple[str, ...]:
+    """Tell several labels apart.
+
+    >>> split_labels("fast | cheap|fast"), split_labels("")
+    (('fast', 'cheap'), ())
+    """
+    return tuple(dict.fromkeys(filter(None, map(str.strip, label.split(SEPARATOR)))))
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,10 @@ class Examples:
     items: Sequence[Example]
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many rows were left out, by reason."""
+    weights: NDArray[np.float64] | None = None
+    """How much each example counts in training; without them, all count the same."""
+    multi_label: bool = False
+    """Whether a text may have several labels, or none."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -93,13 +110,41 @@ class Examples:
     @property
     def label_counts(self) -> dict[str, int]:
         """Count the examples of each label, labels in sorted order."""
-        return dict(sorted(Counter(self.labels).items()))
+        counts = Counter(label for labels in self.label_sets for label in labels)
+        return dict(sorted(counts.items()))
+
+    @property
+    def label_sets(self) -> Iterator[tuple[str, ...]]:
+        """Go through the labels of each example, however many it has."""
+        if self.multi_label:
+            return map(split_labels, self.labels)
+        return ((label,) for label in self.labels)
+
+    @property
+    def strata(self) -> Iterator[str]:
+        """Say for each example which label's share it counts to: of several, to the rarest."""
+        if not self.multi_label:
+            return self.labels
+        counts = self.label_counts
+        return (min(found, key=counts.__getitem__, default="") for found in self.label_sets)
 
     def take(self, indices: Sequence[int]) -> "Examples":
         """Choose some of the examples."""
+        items: Sequence[Example]
         if isinstance(self.items, StoredExamples):
-            return Examples(self.items.take(indices))
-        return Examples([self.items[index] for index in indices])
+            items = self.items.take(indices)
+        else:
+            items = [self.items[index] for index in indices]
+        weights = None if self.weights is None else self.weights[np.asarray(indices, dtype=int)]
+        return replace(self, items=items, skipped={}, weights=weights)
+
+    def weighted(self, weights: ArrayLike) -> "Examples":
+        """Let each example count as much as its weight says."""
+        checked = np.asarray(weights, dtype=np.float64)
+        if checked.shape != (len(self),):
+            raise DataError(f"{len(self):,} texts, but weights of shape {checked.shape}")
+        check_weights(checked)
+        return replace(self, weights=checked)
 
     def account(self) -> str:
         """Say in one line what was read and what was left out.
@@ -114,6 +159,16 @@ class Examples:
         return f"{line}, {sum(self.skipped.values()):,} skipped ({reasons})"
 
 
+def check_weights(weights: NDArray[np.float64]) -> None:
+    """Refuse weights that no training could follow."""
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        found = weights[wrong[0]]
+        raise DataError(f"weight {wrong[0]} is {found}; weights are finite and not negative")
+    if not weights.any():
+        raise DataError("all weights are zero; there is nothing to learn from")
+
+
 def split_stratified(
     examples: Examples, *, fraction: float, seed: int
 ) -> tuple[Examples, Examples]:
@@ -123,7 +178,7 @@ def split_stratified(
     none in the smaller one.
     """
     by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.labels):
+    for index, label in enumerate(examples.strata):
         by_label[label].append(index)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     held_out: set[int] = set()
@@ -143,7 +198,7 @@ def stratified_folds(examples: Examples, *, folds: int, seed: int) -> list[list[
     [3, 3]
     """
     by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.labels):
+    for index, label in enumerate(examples.strata):
         by_label[label].append(index)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     for label in sorted(by_label):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.data.examples import Example, Examples
+from fathomer.data.examples import SEPARATOR, Example, Examples
 from fathomer.data.records import TABLES, Source, opened
 from fathomer.errors import DataError
 
@@ -38,32 +38,49 @@ _Reader = Callable[[Source, Iterator[str]], Iterator[Row]]
 
 
 def read_examples(
-    path: Path, *, text_column: str = "text", label_column: str = "label", encoding: str = "utf-8"
+    path: Path,
+    *,
+    text_column: str = "text",
+    label_column: str = "label",
+    encoding: str = "utf-8",
+    multi_label: bool = False,
 ) -> Examples:
-    """Read a file of labelled texts, and count the rows that lack a text or a label."""
+    """Read a file of labelled texts, and count the rows that lack a text or a label.
+
+    With ``multi_label`` a row may have several labels (a list, or ``a|b``), or none.
+    """
     items: list[Example] = []
     skipped: Counter[str] = Counter()
     for row in iterate_rows(
-        path, text_column=text_column, label_column=label_column, encoding=encoding
+        path,
+        text_column=text_column,
+        label_column=label_column,
+        encoding=encoding,
+        multi_label=multi_label,
     ):
-        if row.missing:
+        if row.missing and not (multi_label and row.text.strip()):
             skipped[row.missing] += 1
         else:
             items.append(Example(row.text, row.label))
-    examples = Examples(items, dict(skipped))
+    examples = Examples(items, dict(skipped), multi_label=multi_label)
     if not items:
         raise DataError(f"{path}: no row has both a text and a label; {examples.account()}")
     return examples
 
 
 def iterate_rows(
-    path: Path, *, text_column: str = "text", label_column: str = "label", encoding: str = "utf-8"
+    path: Path,
+    *,
+    text_column: str = "text",
+    label_column: str = "label",
+    encoding: str = "utf-8",
+    multi_label: bool = False,
 ) -> Iterator[Row]:
     """Stream the rows of a file, those without a text or a label included.
 
     Labels come without surrounding white space, texts exactly as they stand in the file.
     """
-    source = Source(path, text_column, label_column, encoding)
+    source = Source(path, text_column, label_column, encoding, multi_label)
     reader = _reader_of(source)
     with opened(source) as lines:
         row = None
@@ -97,6 +114,8 @@ def _label(source: Source, label: Any, line: int) -> str:
     """Write a label as a string: ``true`` for a boolean, ``4`` for 4 and for 4.0."""
     if isinstance(label, str):
         return label.strip()
+    if isinstance(label, list):
+        return _joined(source, [_label(source, one, line) for one in label], line)
     if isinstance(label, bool):
         return "true" if label else "false"
     # Whole floats are what a table with a missing label becomes on its way through pandas.
@@ -104,6 +123,16 @@ def _label(source: Source, label: Any, line: int) -> str:
         return str(int(label))
     found = json.dumps(label)[:40]
     raise source.error(f"the label must be a string or a whole number, found {found}", line)
+
+
+def _joined(source: Source, labels: list[str], line: int) -> str:
+    """Write several labels as one string, if they are welcome."""
+    if not source.multi_label:
+        raise source.error("a list of labels; --multi-label reads several per text", line)
+    for label in labels:
+        if not label or SEPARATOR in label:
+            raise source.error(f"a label is empty or holds {SEPARATOR!r}: {label!r}", line)
+    return SEPARATOR.join(labels)
 
 
 def _fasttext_rows(source: Source, lines: Iterator[str]) -> Iterator[Row]:
@@ -114,10 +143,14 @@ def _fasttext_rows(source: Source, lines: Iterator[str]) -> Iterator[Row]:
         found = FASTTEXT.match(line)
         if found is None:
             raise source.error(f"no {PREFIX} at the start of the line", number)
-        text = line[found.end() :].rstrip("\r\n")
+        labels, end = [found[1].strip()], found.end()
+        while source.multi_label and (found := FASTTEXT.match(line, end)):
+            labels.append(found[1].strip())
+            end = found.end()
+        text = line[end:].rstrip("\r\n")
         if PREFIX in text and any(word.startswith(PREFIX) for word in text.split()):
-            raise source.error("several labels; multi-label data is not supported", number)
-        yield Row(number, text, found[1].strip())
+            raise source.error("several labels; --multi-label reads them at the start", number)
+        yield Row(number, text, labels[0] if len(labels) == 1 else _joined(source, labels, number))
 
 
 _READERS: dict[str, _Reader] = {

@@ -43,6 +43,8 @@ class Source:
     text_column: str
     label_column: str | None
     encoding: str
+    multi_label: bool = False
+    """Whether a text may have several labels."""
 
     @property
     def kind(self) -> str:

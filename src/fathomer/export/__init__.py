@@ -81,7 +81,7 @@ def serialise(artifact: Artifact) -> tuple[bytes, int]:
     tensors = (*network.parameters(), *network.buffers())
     if sum(tensor.numel() * 4 for tensor in tensors) > _LARGEST:
         raise ExportError("the model is larger than the 2 GB that an ONNX file can hold")
-    model = NetworkGraph(network).model()
+    model = NetworkGraph(network).model(temperature=artifact.temperature)
     describe(model, artifact)
     return model.SerializeToString(), OPSET
 

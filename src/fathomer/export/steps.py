@@ -6,6 +6,7 @@ the words that still run are gathered, multiplied and written back.
     N words of the batch, B texts, T words of the longest, k words that run, H hidden_size
 """
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -16,13 +17,13 @@ from fathomer.export.writer import IR_VERSION, OPSET
 class NetworkGraph(ReadingGraph):
     """Write a network, from packed words to probabilities and depths."""
 
-    def model(self) -> onnx.ModelProto:
-        """Write the whole graph."""
+    def model(self, *, temperature: float = 1.0) -> onnx.ModelProto:
+        """Write the whole graph; logits are divided by the temperature."""
         self.lay_out()
         tokens = self.tokens()  # N token
         inner, self.depths = self.select_depths(self.features(tokens))
         h, g = self.steps(inner, tokens)
-        self.named(self.classify(h, g), "probabilities")
+        self.named(self.classify(h, g, temperature), "probabilities")
         self.named(self.depths, "depths")
         graph = helper.make_graph(
             self.nodes,
@@ -143,12 +144,16 @@ class NetworkGraph(ReadingGraph):
         counts = self.cast(self.counts, TensorProto.FLOAT)
         return self.op("Div", self.sum_over_text(self.on_grid(h)), counts)
 
-    def classify(self, h: str, g: str) -> str:
+    def classify(self, h: str, g: str, temperature: float) -> str:
         """Give the probabilities of the labels, Eq. (15)."""
         # Nobody's zeros may win the maximum: under the ReLU that changes nothing.
         highest = self.op("ReduceMax", self.on_grid(h), self.numbers(1), keepdims=0)
         pooled = self.op("Relu", self.op("Concat", highest, self.text_mean(h), g, axis=1))
-        return self.op("Softmax", self.linear(pooled, self.network.output), axis=1)
+        divisor = self.weight(np.array(temperature, dtype=np.float32))
+        logits = self.op("Div", self.linear(pooled, self.network.output), divisor)
+        if self.network.config.multi_label:
+            return self.op("Sigmoid", logits)
+        return self.op("Softmax", logits, axis=1)
 
 
 def _states(name: str) -> onnx.ValueInfoProto:

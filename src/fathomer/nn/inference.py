@@ -1,10 +1,12 @@
 """The one way to run a network without training it: texts in, probabilities and depths out."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 
 from fathomer.data.batches import EncodedTexts, plan_batches
 from fathomer.nn.graph import WordBatch
@@ -15,7 +17,7 @@ class Classified(NamedTuple):
     """Hold the answers for many texts, in their order."""
 
     log_probabilities: NDArray[np.float32]
-    """One row per text, one column per label."""
+    """One row per text, one column per label; of several labels, each is probable by itself."""
     depths: NDArray[np.int16]
     """Depth of each word, texts one after another."""
 
@@ -25,6 +27,12 @@ class Classified(NamedTuple):
         best: NDArray[np.int64] = self.log_probabilities.argmax(1)
         return best
 
+    def given(self, thresholds: Sequence[float] | None) -> NDArray[np.bool_]:
+        """Tell which of several labels each text has: those that reach their thresholds."""
+        limits = np.full(self.log_probabilities.shape[1], 0.5) if thresholds is None else thresholds
+        found: NDArray[np.bool_] = np.exp(self.log_probabilities) >= np.asarray(limits)
+        return found
+
 
 def classify(
     network: Network,
@@ -32,16 +40,26 @@ def classify(
     *,
     batch_words: int,
     max_depth: int | None = None,
+    depth: int | None = None,
+    temperature: float = 1.0,
 ) -> Classified:
-    """Run a network, which must be in evaluation mode, over texts in batches of like length."""
+    """Run a network, which must be in evaluation mode, over texts in batches of like length.
+
+    ``max_depth`` lets no word take more steps than that; ``depth`` is the one that every word takes.
+    Logits are divided by the temperature: above 1, the answers are less certain.
+    """
     assert not network.training, "call network.eval() first"
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
     depths = np.zeros(len(texts.ids), dtype=np.int16)
     for indices in plan_batches(texts.lengths, budget=batch_words):
         with torch.inference_mode():
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
-            output = network(batch, max_depth=max_depth)
-            log_probabilities[indices] = output.logits.float().log_softmax(1).cpu().numpy()
+            forced = None if depth is None else torch.full_like(batch.words, depth)
+            output = network(batch, depths=forced, max_depth=max_depth)
+            logits = output.logits.float() / temperature
+            several = network.config.multi_label
+            logs = functional.logsigmoid(logits) if several else logits.log_softmax(1)
+            log_probabilities[indices] = logs.cpu().numpy()
             found = output.depths.cpu().numpy()
         start = 0
         for index, length in zip(indices, batch.lengths.tolist(), strict=True):

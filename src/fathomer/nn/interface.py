@@ -81,8 +81,15 @@ class Network(nn.Module):
 class DirectNetwork(Network):
     """Classify packed texts after learning from all of them at once, not in steps."""
 
-    def learn(self, texts: EncodedTexts, targets: NDArray[np.int64], *, seed: int) -> None:
-        """Learn from all texts."""
+    def learn(
+        self,
+        texts: EncodedTexts,
+        targets: NDArray[np.int64],
+        *,
+        seed: int,
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
+        """Learn from all texts; each counts as much as its weight, if there are any."""
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from fathomer.config import TrainConfig
@@ -58,7 +59,8 @@ def train(
 def learn_at_once(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
     """Let a model that takes no steps learn from all texts; there is nothing to resume."""
     data = prepared.train
-    network.learn(data.texts, data.targets, seed=prepared.recipe.train.seed)
+    seed = prepared.recipe.train.seed
+    network.learn(data.texts, data.targets, seed=seed, weights=data.weights)
     found = evaluate(network, data, prepared)
     held_out = prepared.held_out and evaluate(network, prepared.held_out, prepared)
     record = EpochDone(
@@ -135,9 +137,10 @@ def train_step(
     half = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
     with half:
         output = network(batch)
-    loss = functional.cross_entropy(  # Eq. (17)
-        output.logits.float(), targets, label_smoothing=config.label_smoothing
-    )
+    losses = losses_of(output.logits.float(), targets, config.label_smoothing)
+    if data.weights is not None:
+        losses = losses * torch.from_numpy(data.weights[indices]).to(device)
+    loss = losses.mean()
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     norm = torch.nn.utils.clip_grad_norm_(trained_weights(network).values(), config.clip)
@@ -146,8 +149,21 @@ def train_step(
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.step()
-    correct = int((output.logits.argmax(1) == targets).sum())
+    if network.config.multi_label:
+        correct = int(((output.logits > 0) == targets).all(1).sum())
+    else:
+        correct = int((output.logits.argmax(1) == targets).sum())
     return loss.item(), correct, int(output.depths.sum()), batch.num_words
+
+
+def losses_of(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Give the loss of each text: cross entropy, or of each label by itself where there is a row."""
+    if targets.dim() == 1:
+        return functional.cross_entropy(  # Eq. (17)
+            logits, targets, label_smoothing=smoothing, reduction="none"
+        )
+    truth = targets * (1 - smoothing) + smoothing / 2
+    return functional.binary_cross_entropy_with_logits(logits, truth, reduction="none").mean(1)
 
 
 def _rate(state: TrainingState, config: TrainConfig, part_of_epoch: float) -> float:
@@ -182,9 +198,9 @@ def evaluate(network: Network, data: LabelledTexts, prepared: Prepared) -> Metri
 
 
 def _better(held_out: Metrics, state: TrainingState) -> bool:
-    """Compare by accuracy, and by loss where that is equal."""
+    """Compare by accuracy (of several labels, micro F1), and by loss where that is equal."""
     if not state.best_epoch:
         return True
     best = state.history[state.best_epoch - 1].held_out
     assert best is not None, "the held-out part does not come and go"
-    return (held_out.accuracy, -held_out.loss) > (best["accuracy"], -best["loss"])
+    return (held_out.micro_f1, -held_out.loss) > (best["micro_f1"], -best["loss"])

@@ -1,7 +1,8 @@
-"""From examples to all that training needs: words, labels, encoded texts and a fresh network."""
+"""From examples to all that training needs: words, labels, encoded texts and a network."""
 
+import copy
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +15,15 @@ from fathomer.baselines import build_model
 from fathomer.baselines.sizes import match_hidden_size
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
-from fathomer.data.examples import Examples, split_stratified
+from fathomer.data.examples import Examples, check_weights, split_stratified
 from fathomer.data.spool import pieces
-from fathomer.errors import DataError
-from fathomer.nn.interface import Network
+from fathomer.errors import ConfigError, DataError
+from fathomer.nn.interface import DirectNetwork, Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
+
+DATA_DECIDES = ("vocab_size", "num_labels", "word_size", "fixed_words", "multi_label")
+"""Settings of a model that texts and vectors may decide."""
 
 _CHUNK = 1000
 """Texts that are tokenized at a time: enough to keep all cores busy, few enough to hold."""
@@ -31,6 +35,9 @@ class LabelledTexts:
 
     texts: EncodedTexts
     targets: NDArray[np.int64]
+    """Where a text may have several labels, one row per text: 1 for a label that it has."""
+    weights: NDArray[np.float32] | None = None
+    """How much each text counts in training, 1 on average."""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -59,6 +66,28 @@ class Prepared:
     """By the given vectors."""
 
 
+class Start(NamedTuple):
+    """Hold a trained model that another training goes on from."""
+
+    tokenizer: Tokenizer
+    labels: tuple[str, ...]
+    network: Network
+
+    def going_on(self, recipe: Recipe) -> tuple[Recipe, Network]:
+        """Give a copy of the network to train, and the settings that it has."""
+        model = self.network.config
+        if isinstance(self.network, DirectNetwork):
+            raise ConfigError(f"the model {model.name} learns at once; it cannot go on learning")
+        before = model.to_dict()
+        for name, value in recipe.model.to_dict().items():
+            if name not in DATA_DECIDES and value != before[name]:
+                raise ConfigError(
+                    f"training cannot go on with model.{name} = {value!r}: the model "
+                    f"has {before[name]!r}"
+                )
+        return replace(recipe, model=model), copy.deepcopy(self.network)
+
+
 def prepare(
     examples: Examples,
     recipe: Recipe,
@@ -66,35 +95,61 @@ def prepare(
     held_out: Examples | None = None,
     vectors: Path | None = None,
     match_parameters: bool = False,
+    start: Start | None = None,
 ) -> Prepared:
     """Prepare a training; without ``held_out`` a part of the examples is held out.
 
     With ``match_parameters`` the hidden size is the one that makes the model as large as ours.
     """
-    labels = tuple(examples.label_counts)
-    if len(labels) < 2:
+    labels = start.labels if start else tuple(examples.label_counts)
+    if len(labels) < (1 if examples.multi_label else 2):
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
         raise DataError(f"{found}; a classifier needs examples of at least two labels")
     if held_out is None and recipe.train.held_out > 0:
         examples, held_out = split_stratified(
             examples, fraction=recipe.train.held_out, seed=recipe.train.seed
         )
-    vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
-    recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
-    if match_parameters:
-        recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
+    if start:
+        vocabulary = Vocabulary(start.tokenizer, None)
+        recipe, network = start.going_on(recipe)
+    else:
+        vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
+        recipe = recipe.updated({"model": _sizes(vocabulary, labels)})
+        recipe = recipe.updated({"model": {"multi_label": examples.multi_label}})
+        if match_parameters:
+            recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
+        network = build_network(recipe, vocabulary)
     train = encode_examples(examples, vocabulary.tokenizer, labels, recipe.text)
+    train = replace(train, weights=training_weights(examples, train.targets, recipe))
     return Prepared(
         recipe=recipe,
         tokenizer=vocabulary.tokenizer,
         labels=labels,
-        network=build_network(recipe, vocabulary),
+        network=network,
         train=train,
         held_out=encode_examples(held_out, vocabulary.tokenizer, labels, recipe.text)
         if held_out
         else None,
         coverage=cover(train.texts, len(vocabulary.tokenizer)) if vectors else None,
     )
+
+
+def training_weights(
+    examples: Examples, targets: NDArray[np.int64], recipe: Recipe
+) -> NDArray[np.float32] | None:
+    """Give each text its weight, 1 on average; balanced, all labels weigh the same in sum."""
+    balanced = recipe.train.class_weight == "balanced"
+    if examples.weights is None and not balanced:
+        return None
+    if balanced and examples.multi_label:
+        raise ConfigError("train.class_weight=balanced needs one label per text")
+    weights = np.ones(len(targets)) if examples.weights is None else examples.weights
+    check_weights(weights)
+    if balanced:
+        sums = np.bincount(targets, weights=weights)
+        weights = weights / np.where(sums > 0, sums, 1)[targets]
+    scaled: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
+    return scaled
 
 
 def cover(texts: EncodedTexts, vocab_size: int) -> Coverage:
@@ -156,6 +211,11 @@ def encode_examples(
     """Encode the texts and number the labels; a label outside ``labels`` is an error."""
     check_labels(examples, labels)
     number = {label: index for index, label in enumerate(labels)}
-    targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
+    if examples.multi_label:
+        targets = np.zeros((len(examples), len(labels)), dtype=np.int64)
+        for row, found in enumerate(examples.label_sets):
+            targets[row, [number[label] for label in found]] = 1
+    else:
+        targets = np.fromiter(map(number.__getitem__, examples.labels), dtype=np.int64)
     texts = encode_texts((example.text for example in examples), tokenizer, config)
     return LabelledTexts(texts, targets)

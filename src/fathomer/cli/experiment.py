@@ -1,0 +1,229 @@
+"""The commands ``fathomer experiment run``, ``repeat``, ``report`` and ``depths``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathomer.cli.options import Data, DataDir, Folder, Json, Vectors
+from fathomer.cli.output import messages_console, print_json, print_line
+
+if TYPE_CHECKING:
+    from fathomer.lab.depths import Depths
+    from fathomer.lab.experiments import Plan
+
+app = typer.Typer(name="experiment")
+
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Folder of results.")]
+Work = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder for what interrupted runs go on from.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def experiment(context: typer.Context) -> None:
+    """Rerun the paper's tables and figures."""
+    if context.invoked_subcommand is None:
+        print_line(context.get_help())
+
+
+@app.command()
+def run(
+    recipe: Annotated[
+        str, typer.Argument(metavar="E.toml", help="An experiment: a file or a shipped name.")
+    ],
+    vectors: Vectors = None,
+    data_dir: DataDir = None,
+    results: Results = Path("results"),
+    work: Work = Path("build/experiments"),
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes; they share the cores.")] = 1,
+    only: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Only runs with such a name.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="At most so many runs.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also keep the trained models there.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is left.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Carry out the runs of an experiment that are not there yet, each into a small JSON file.
+
+    What was stopped, by Ctrl-C or worse, is continued by the same command.
+
+    Example: fathomer experiment run recipes/table3.toml --data-dir data --jobs 2
+    """
+    from fathomer.lab.crew import Crew, threads_of
+    from fathomer.lab.experiments import Experiment, find_experiment
+    from fathomer.lab.runs import read_runs
+    from fathomer.lab.trial import Job
+
+    path = find_experiment(recipe)
+    plans = _chosen(Experiment.from_toml(path).plans(vectors=vectors), only)
+    left = [plan for plan in plans if not plan.find(results)][:limit]
+    messages, threads = messages_console(), threads_of(jobs)
+    messages.print(f"{len(plans)} runs, {len(left)} of them to do; {threads} threads each")
+    if dry_run:
+        for plan in left:
+            print_line(plan.name)
+        return
+    crew = Crew(
+        [
+            Job(
+                plan=plan,
+                results=results,
+                work=work,
+                vectors=_vectors_file(plan, vectors, data_dir),
+                data_dir=data_dir,
+                keep=keep,
+                command=f"fathomer experiment run recipes/{path.name} --only {plan.name}",
+            )
+            for plan in left
+        ],
+        threads=threads,
+        size=jobs,
+        tell=messages.print,
+        known={(each.corpus, each.model): each.wall_seconds for each in read_runs(results)},
+    )
+    crew.work()
+    done = {plan.name: str(plan.find(results)) for plan in plans if plan.find(results)}
+    if as_json:
+        print_json({"runs": len(plans), "done": done})
+    else:
+        print_line(f"{len(done)} of {len(plans)} runs are in {results}")
+
+
+@app.command()
+def repeat(
+    file: Annotated[Path, typer.Argument(metavar="RUN.json", help="A run in results/runs.")],
+    vectors: Vectors = None,
+    data_dir: DataDir = None,
+    work: Work = Path("build/experiments"),
+    as_json: Json = False,
+) -> None:
+    """Repeat a run from its JSON, with as many threads, and compare.
+
+    The exit code is 1 if another accuracy comes out.
+
+    Example: fathomer experiment repeat results/runs/trec-tfidf-seed0-1b0c3a55.json
+    """
+    from tempfile import TemporaryDirectory
+
+    from fathomer.lab.crew import Crew
+    from fathomer.lab.experiments import Plan
+    from fathomer.lab.runs import read_run, read_runs
+    from fathomer.lab.trial import Job
+
+    before = read_run(file)
+    plan = Plan.of(before)
+    found = _vectors_file(plan, vectors, data_dir)
+    with TemporaryDirectory() as results:
+        job = Job(
+            plan=plan, results=Path(results), work=work, vectors=found, data_dir=data_dir,
+            command=before.command,
+        )  # fmt: skip
+        Crew([job], before.machine["threads"], 1, messages_console().print).work()
+        (now,) = read_runs(Path(results))
+    same = now.correct == before.correct
+    if as_json:
+        print_json({"before": before.accuracy, "now": now.accuracy, "same_answers": same})
+    else:
+        print_line(f"before {before.accuracy:.4f}, now {now.accuracy:.4f}")
+        print_line("every test text is answered alike" if same else "the answers differ")
+    if now.accuracy != before.accuracy:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "RESULTS.md"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Write all tables and figures, ours beside the published, and what was reproduced.
+
+    Example: fathomer experiment report --results results --out RESULTS.md
+    """
+    from fathomer.lab.claims import all_claims
+    from fathomer.lab.results import write_results
+    from fathomer.lab.runs import read_runs
+
+    written = write_results(results, out)
+    claims = all_claims(read_runs(results))
+    if as_json:
+        print_json(
+            {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}
+        )
+        return
+    for claim in claims:
+        print_line(f"{claim.verdict:<14}{claim.claim}")
+    print_line(f"the whole report is in {out}")
+
+
+@app.command()
+def depths(
+    folder: Folder,
+    data: Data,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Also draw all of it.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Show which words a model reads deeply, and its accuracy with every word at one depth.
+
+    Example: fathomer experiment depths model trec --plot depths.png
+    """
+    from fathomer.data.corpora import open_source
+    from fathomer.lab.depths import analyse_depths, draw_depths
+    from fathomer.predictor import load
+
+    source = open_source(data, data_dir=data_dir)
+    found = analyse_depths(load(folder), source.train if source.test is None else source.test)
+    if plot:
+        draw_depths(found, plot)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_depths(found)
+
+
+def _print_depths(found: "Depths") -> None:
+    from fathomer.cli.output import print_table
+
+    print_line(f"{found.words:,} words, mean depth {found.mean_depth:.2f} of {found.max_depth}")
+    for title in ("by_frequency", "by_length", "by_position", "by_vocabulary"):
+        rows = [[r.name, f"{r.words:,}", f"{r.mean_depth:.2f}"] for r in getattr(found, title)]
+        print_line("")
+        print_table([title.replace("_", " "), "words", "mean depth"], rows)
+    for title in ("deepest", "shallowest"):
+        words = ", ".join(f"{r.name} {r.mean_depth:.1f}" for r in getattr(found, title))
+        print_line(f"\n{title} frequent words: {words}")
+    correlation = found.frequency_correlation
+    shown = "-" if correlation is None else f"{correlation:+.3f}"
+    print_line(f"\ncorrelation of frequency and mean depth (Spearman): {shown}\n")
+    rows = [[str(depth), f"{accuracy:.4f}"] for depth, accuracy in found.forced]
+    print_table(["every word at depth", "accuracy"], [*rows, ["selected", f"{found.accuracy:.4f}"]])
+
+
+def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":
+    """Choose the runs whose name looks as asked."""
+    from fnmatch import fnmatch
+
+    from fathomer.errors import ConfigError
+
+    chosen = [plan for plan in plans if only is None or fnmatch(plan.name, only)]
+    if not chosen:
+        names = f"no run is called {only}; " if only else ""
+        example = f"there is for example {plans[0].name}" if plans else "there are no runs"
+        raise ConfigError(f"{names}{example}")
+    return chosen
+
+
+def _vectors_file(plan: "Plan", vectors: str | None, data_dir: Path | None) -> Path | None:
+    from fathomer.data.pretrained import find_vectors
+
+    name = vectors or plan.vectors
+    return find_vectors(name, data_dir) if name else None

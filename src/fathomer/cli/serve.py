@@ -1,0 +1,68 @@
+"""The command ``fathomer serve``."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathomer.cli.options import Folder, Precision
+from fathomer.cli.output import open_model
+from fathomer.errors import ConfigError, MissingExtraError, MissingFileError
+
+
+def serve(
+    folder: Folder,
+    host: Annotated[str, typer.Option(metavar="H", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="P", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8000,
+    limit: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Change a limit (docs/serving.md).")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ask clients for the token in this file.")
+    ] = None,
+    precision: Precision = "float32",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Threads of the model; by default all cores but one."
+        ),
+    ] = None,
+) -> None:
+    """Answer over HTTP, with a page for people at /.
+
+    Example: fathomer serve model --port 8000 --limit queue_words=50000
+    """
+    from fathomer.serve.limits import Limits
+
+    try:
+        from fathomer.serve.app import create_app
+        from fathomer.serve.server import run
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{error.name} is not installed; pip install 'fathomer[serve]'"
+        ) from None
+    import torch
+
+    # One core is left to read requests and write answers; two busy threads of a small model and an
+    # event loop on two cores would wait for each other most of the time.
+    torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
+    limits = Limits.from_assignments(limit or [])
+    token = _read_token(token_file) if token_file else None
+    app = create_app(open_model(folder, precision, "cpu"), limits=limits, token=token)
+
+    def announce(address: str) -> None:
+        typer.echo(f"serving {folder} at {address}", err=True)
+
+    run(app, limits=limits, host=host, port=port, announce=announce)
+
+
+def _read_token(path: Path) -> str:
+    if not path.is_file():
+        raise MissingFileError(f"{path}: no such file")
+    token = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(f"{path}: a token is one line of visible ASCII characters")
+    return token

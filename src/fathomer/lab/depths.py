@@ -1,0 +1,199 @@
+"""Which words are read deeply, and what depth is worth: a look into one trained adaptive model."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathomer.data.examples import Examples
+from fathomer.errors import ConfigError, DataError
+from fathomer.lab.charts import COLOURS, require_matplotlib
+from fathomer.nn.inference import classify
+from fathomer.predictor import BATCH_WORDS, Predictor
+from fathomer.training.prepare import LabelledTexts, encode_examples
+
+FREQUENT = 10
+"""A word that stands so often in the texts is frequent, unless too few words do."""
+EXTREMES = 30
+
+
+class Row(NamedTuple):
+    """Hold the mean depth of a kind of words, and how many of them there are."""
+
+    name: str
+    words: int
+    mean_depth: float
+
+
+class Forced(NamedTuple):
+    """Hold the accuracy with every word at one depth."""
+
+    depth: int
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Depths:
+    """Hold what was found about the depths of one model's words."""
+
+    words: int
+    mean_depth: float
+    max_depth: int
+    accuracy: float
+    """With the selected depths."""
+    by_frequency: tuple[Row, ...]
+    by_length: tuple[Row, ...]
+    by_position: tuple[Row, ...]
+    by_vocabulary: tuple[Row, ...]
+    deepest: tuple[Row, ...]
+    shallowest: tuple[Row, ...]
+    frequency_correlation: float | None
+    """Spearman's, of a distinct word's frequency and its mean depth; none if either is constant."""
+    forced: tuple[Forced, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        content = asdict(self)
+        return {name: _plain(value) for name, value in content.items()}
+
+
+def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
+    """Answer labelled texts, and look at their words' depths from all sides."""
+    if not predictor.knows_depth:
+        raise ConfigError(f"the model {predictor.artifact.recipe.model.name} knows no depth")
+    artifact = predictor.artifact
+    data = encode_examples(examples, artifact.tokenizer, artifact.labels, artifact.recipe.text)
+    answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS)
+    if not len(answers.depths):
+        raise DataError("there are no words in these texts")
+    words = _words_of(predictor, examples)
+    depths = answers.depths.astype(np.float64)
+    names, which = np.unique(words, return_inverse=True)
+    counts = np.bincount(which)
+    means = np.bincount(which, weights=depths) / counts
+    starts = np.repeat(data.texts.starts[:-1], data.texts.lengths)
+    ranked = _ranked(names, counts, means)
+    return Depths(
+        words=len(depths),
+        mean_depth=float(depths.mean()),
+        max_depth=predictor.max_depth,
+        accuracy=float(np.mean(answers.labels == data.targets)),
+        by_frequency=_grouped(counts[which], depths, (1, 2, 5, 10, 100, 1000)),
+        by_length=_grouped(np.strings.str_len(words), depths, (1, 2, 3, 4, 6, 8, 11)),
+        by_position=_grouped(
+            np.arange(len(depths)) - starts + 1, depths, (1, 2, 3, 5, 10, 50, 200)
+        ),
+        by_vocabulary=_by_vocabulary(np.asarray(data.texts.ids) >= 0, depths),
+        deepest=ranked[::-1][:EXTREMES],
+        shallowest=ranked[:EXTREMES],
+        frequency_correlation=spearman(counts, means),
+        forced=tuple(_force(predictor, data, d) for d in range(1, predictor.max_depth + 1)),
+    )
+
+
+def _force(predictor: Predictor, data: LabelledTexts, depth: int) -> Forced:
+    answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depth=depth)
+    return Forced(depth, float(np.mean(answers.labels == data.targets)))
+
+
+def _words_of(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
+    """List all words as they stand in the texts, in lower case."""
+    tokenizer, config = predictor.artifact.tokenizer, predictor.artifact.recipe.text
+    found: list[str] = []
+    for example in examples:
+        (words,) = tokenizer.encode([example.text], max_words=config.max_words)
+        found += [example.text[start:end].lower() for start, end in words.spans]
+    return np.array(found, dtype=np.str_)
+
+
+def _grouped(
+    values: NDArray[np.int64], depths: NDArray[np.float64], lows: Iterable[int]
+) -> tuple[Row, ...]:
+    """Average the depths of the words whose value lies between one bound and the next."""
+    bounds = [*lows, None]
+    rows = []
+    for low, high in pairwise(bounds):
+        assert low is not None
+        chosen = (values >= low) & (values < (high or np.inf))
+        if chosen.any():
+            name = (
+                f"{low}+" if high is None else f"{low}–{high - 1}" if high - 1 > low else str(low)
+            )
+            rows.append(Row(name, int(chosen.sum()), float(depths[chosen].mean())))
+    return tuple(rows)
+
+
+def _by_vocabulary(known: NDArray[np.bool_], depths: NDArray[np.float64]) -> tuple[Row, ...]:
+    parts = {"known": depths[known], "unknown": depths[~known]}
+    return tuple(
+        Row(name, len(part), float(part.mean())) for name, part in parts.items() if len(part)
+    )
+
+
+def _ranked(
+    names: NDArray[np.str_], counts: NDArray[np.int64], means: NDArray[np.float64]
+) -> tuple[Row, ...]:
+    """Sort the frequent words by mean depth, the shallowest first."""
+    enough = min(FREQUENT, int(np.sort(counts)[-2 * EXTREMES :].min()))
+    chosen = np.flatnonzero(counts >= enough)
+    order = chosen[np.lexsort((names[chosen], means[chosen]))]
+    return tuple(Row(str(names[i]), int(counts[i]), float(means[i])) for i in order)
+
+
+def spearman(first: NDArray[Any], second: NDArray[Any]) -> float | None:
+    """Give the correlation of ranks; equal values share theirs.
+
+    >>> spearman(np.array([1, 2, 3, 4]), np.array([10, 20, 20, 90]))
+    0.9487
+    """
+    ranks = [_ranks(values) for values in (first, second)]
+    if any(np.ptp(rank) == 0 for rank in ranks):
+        return None
+    return round(float(np.corrcoef(ranks[0], ranks[1])[0, 1]), 4)
+
+
+def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middle: NDArray[np.float64] = (ends - (counts - 1) / 2)[which]
+    return middle
+
+
+def draw_depths(found: Depths, path: Path) -> None:
+    """Draw the four groupings, the anytime curve, and the mean depth in each."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    panels = figure.subplots(2, 3).flat
+    groups = {
+        "how often the word stands in the texts": found.by_frequency,
+        "letters of the word": found.by_length,
+        "place in the text": found.by_position,
+        "in the vocabulary": found.by_vocabulary,
+    }
+    for axes, (title, rows) in zip(panels, groups.items(), strict=False):
+        axes.bar(
+            [row.name for row in rows], [row.mean_depth for row in rows], color=COLOURS["fathomer"]
+        )
+        axes.axhline(found.mean_depth, color="#55565a", linewidth=1)
+        axes.set(xlabel=title, ylabel="mean depth", ylim=(0, found.max_depth))
+    *_, curve, unused = figure.axes
+    unused.set_axis_off()
+    curve.plot(
+        *zip(*found.forced, strict=True), marker="o", color=COLOURS["fathomer"], label="forced"
+    )
+    curve.axhline(found.accuracy, color="#55565a", linewidth=1, label="selected")
+    curve.set(xlabel="depth of every word", ylabel="accuracy")
+    curve.legend(frameon=False)
+    figure.savefig(path, dpi=160)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [row._asdict() for row in value]
+    return value

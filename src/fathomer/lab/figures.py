@@ -1,0 +1,99 @@
+"""The paper's figures as PNG: accuracy and speed against the largest depth; depths of two texts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathomer.lab.charts import COLOURS, OTHERS, require_matplotlib
+from fathomer.lab.groups import find_group
+from fathomer.lab.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DEPTHS = range(1, 10)
+KINDS = {"adaptive": "gumbel", "full": "full"}
+Points = dict[int, float]
+
+
+def swept_corpus(runs: Sequence[Run]) -> str | None:
+    """Choose the corpus on which most largest depths were tried, if there were several."""
+    counts = {
+        corpus: len(curve(runs, corpus, "adaptive", "accuracy"))
+        for corpus in sorted({run.corpus for run in runs if run.model == "fathomer"})
+    }
+    best = max(counts, key=lambda corpus: counts[corpus], default=None)
+    return best if best and counts[best] > 1 else None
+
+
+def curve(runs: Sequence[Run], corpus: str, kind: str, name: str) -> Points:
+    """Give a figure of merit by largest depth, for adaptive or full depth."""
+    groups = {
+        depth: find_group(runs, corpus, "fathomer", max_depth=depth, depth=KINDS[kind])
+        for depth in DEPTHS
+    }
+    return {depth: group.mean(name) for depth, group in groups.items() if group}
+
+
+def sampled_run(runs: Sequence[Run]) -> Run | None:
+    """Choose the run whose two texts are shown: on reviews, if there is one, and long ones."""
+    chosen = [run for run in runs if len(run.samples) == 2 and run.recipe.model.depth == "gumbel"]
+    return max(
+        chosen,
+        key=lambda run: (run.corpus == "imdb", sum(len(s["depths"]) for s in run.samples)),
+        default=None,
+    )
+
+
+def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw what the runs suffice for; give the paths."""
+    require_matplotlib()
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    corpus = swept_corpus(runs)
+    if corpus:
+        drawn.append(_draw_sweep(runs, corpus, folder / "figure3.png"))
+    run = sampled_run(runs)
+    if run:
+        drawn.append(_draw_samples(run, folder / "figure4.png"))
+    return drawn
+
+
+def _draw_sweep(runs: Sequence[Run], corpus: str, path: Path) -> Path:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    accuracy, speed = figure.subplots(1, 2)
+    for kind, colour in zip(KINDS, (COLOURS["fathomer"], OTHERS), strict=True):
+        for axes, name, scale in (
+            (accuracy, "accuracy", 100.0),
+            (speed, "predict_words_per_second", 0.001),
+        ):
+            points = curve(runs, corpus, kind, name)
+            values = [scale * value for value in points.values()]
+            axes.plot(list(points), values, marker="o", color=colour, label=kind)
+    accuracy.set(xlabel="largest depth L", ylabel=f"accuracy on {corpus} (%)")
+    speed.set(xlabel="largest depth L", ylabel="thousand words per second", ylim=(0, None))
+    speed.legend(frameon=False)
+    for axes in (accuracy, speed):
+        axes.set_xticks(DEPTHS)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=160, metadata={"Software": None})
+    return path
+
+
+def _draw_samples(run: Run, path: Path) -> Path:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, 2, sharex=True))
+    for axes, sample in zip(panels, run.samples, strict=True):
+        depths = sample["depths"]
+        counts = [depths.count(depth) for depth in DEPTHS]
+        axes.bar(list(DEPTHS), counts, color=COLOURS["fathomer"])
+        title = f"{sample['label']} (text {sample['number']}, {len(depths)} words)"
+        axes.set(title=title, xlabel="depth", ylabel="words")
+        axes.set_xticks(DEPTHS)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=160, metadata={"Software": None})
+    return path

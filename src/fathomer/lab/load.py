@@ -1,0 +1,218 @@
+"""The load test of the service: whether it is right, how fast, and what too much does to it.
+
+It starts a service of its own on this machine, and all its phases are bounded in time and count.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathomer.data.demo import demo_corpus
+from fathomer.errors import FathomerError
+from fathomer.lab.hostile import attack
+from fathomer.lab.wire import Run, closed_loop, open_loop, post
+from fathomer.predictor import Prediction, Predictor, load
+
+MOST = 2_000_000
+"""Requests of a phase at most."""
+ROUNDS = 5
+_TOLERANCE = 1e-5
+
+
+class LoadError(FathomerError, RuntimeError):
+    """Report a service that could not be measured."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """Hold a running service: its process and its port."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+
+    @property
+    def memory_mb(self) -> float:
+        """Give the memory that the process has in use."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[Served]:
+    """Run ``fathomer serve`` on a free port."""
+    command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stderr is not None
+    try:
+        first = process.stderr.readline()
+        if not first.startswith("serving "):
+            raise LoadError(f"the service did not start: {first.strip()}")
+        yield Served(process, int(first.rsplit(":", 1)[1]))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Hold the texts, the requests that carry them, and the predictor's own answers."""
+
+    texts: list[str]
+    requests: list[bytes]
+    expected: list[list[Prediction]]
+
+    @classmethod
+    def of(cls, predictor: Predictor, *, texts_per_request: int) -> "Workload":
+        """Take the demo's test texts, which any model can answer."""
+        texts = [example.text for example in demo_corpus()[1]]
+        answers = predictor.predict(texts)
+        starts = range(0, len(texts), texts_per_request)
+        parts = [slice(start, start + texts_per_request) for start in starts]
+        bodies = [json.dumps({"texts": texts[part]}).encode("ascii") for part in parts]
+        requests = [post("/v1/predict", body) for body in bodies]
+        return cls(texts, requests, [answers[part] for part in parts])
+
+    @property
+    def texts_per_request(self) -> float:
+        """Give the mean."""
+        return len(self.texts) / len(self.requests)
+
+    def wrong(self, run: Run) -> int:
+        """Count the good replies that are not what the predictor says."""
+        good = [reply for reply in run.replies if reply.status == 200]
+        return sum(not _equal(reply.body, self.expected[reply.request]) for reply in good)
+
+
+def _equal(body: bytes, expected: Sequence[Prediction]) -> bool:
+    found = json.loads(body)["predictions"]
+    return len(found) == len(expected) and all(
+        answer["label"] == prediction.label
+        and all(
+            abs(answer["probabilities"][label] - probability) <= _TOLERANCE
+            for label, probability in prediction.probabilities.items()
+        )
+        for answer, prediction in zip(found, expected, strict=True)
+    )
+
+
+def bench_serve(
+    folder: Path,
+    *,
+    connections: int = 32,
+    texts_per_request: int = 8,
+    seconds: float = 10.0,
+    overload_seconds: float = 60.0,
+    hostile_seconds: float = 0.0,
+    options: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Measure a service of the model in ``folder``, beside the predictor itself."""
+    predictor = load(folder)
+    work = Workload.of(predictor, texts_per_request=texts_per_request)
+    result: dict[str, Any] = {"connections": connections, "texts_per_request": texts_per_request}
+    with served(folder, *options) as service:
+        tell("every text once, compared with the predictor")
+        first = _closed(service, work, connections, most=len(work.requests))
+        result["correctness"] = _summary(first, work)
+        tell("saturation, in turns with the predictor alone")
+        result["saturation"] = _saturation(service, work, predictor, connections, seconds)
+        rate = result["saturation"]["requests_per_second"]
+        for name, factor, duration in (("half", 0.5, seconds), ("double", 2.0, overload_seconds)):
+            if duration:
+                tell(f"{name} of the saturation rate for {duration:g} s")
+                result[name] = _open(service, work, rate * factor, duration)
+        if hostile_seconds:
+            tell(f"hostile clients for {hostile_seconds:g} s")
+            result["hostile"] = _hostile(service, work, hostile_seconds)
+    result["exit_code"] = service.process.returncode
+    return result
+
+
+def _closed(service: Served, work: Workload, connections: int, **bounds: Any) -> Run:
+    return asyncio.run(closed_loop(service.port, work.requests, connections=connections, **bounds))
+
+
+def _saturation(
+    service: Served, work: Workload, predictor: Predictor, connections: int, seconds: float
+) -> dict[str, Any]:
+    """Let predictor and service take turns, so that both see the same machine."""
+    offline, rates, runs = [], [], []
+    for _ in range(ROUNDS):
+        offline.append(_offline(predictor, work.texts, seconds / ROUNDS))
+        run = _closed(service, work, connections, seconds=seconds / ROUNDS, most=MOST)
+        rates.append(len(run.replies) / run.seconds)
+        runs.append(run)
+    together = Run([reply for run in runs for reply in run.replies])
+    rate = statistics.median(rates)
+    texts = rate * work.texts_per_request
+    return _summary(together, work) | {
+        "requests_per_second": round(rate, 1),
+        "texts_per_second": round(texts, 1),
+        "offline_texts_per_second": round(statistics.median(offline), 1),
+        "part_of_offline": round(texts / statistics.median(offline), 3),
+    }
+
+
+def _offline(predictor: Predictor, texts: list[str], seconds: float) -> float:
+    started, count = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        predictor.predict(texts)
+        count += len(texts)
+    return count / (time.perf_counter() - started)
+
+
+def _open(service: Served, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
+    before = service.memory_mb
+    run = asyncio.run(
+        open_loop(service.port, work.requests, rate=rate, seconds=seconds, connections=800)
+    )
+    return _summary(run, work) | {
+        "offered_per_second": round(rate, 1),
+        "seconds": round(run.seconds, 1),
+        "memory_mb": [before, service.memory_mb],
+    }
+
+
+def _hostile(service: Served, work: Workload, seconds: float) -> dict[str, Any]:
+    """Mix misbehaving clients with good ones, who must not notice."""
+
+    async def both() -> tuple[dict[str, dict[str, int]], Run]:
+        return await asyncio.gather(
+            attack(service.port, seconds=seconds, most=MOST),
+            closed_loop(service.port, work.requests, connections=2, seconds=seconds, most=MOST),
+        )
+
+    before = service.memory_mb
+    statuses, good = asyncio.run(both())
+    return {
+        "statuses": statuses,
+        "good": _summary(good, work),
+        "memory_mb": [before, service.memory_mb],
+        "alive": service.process.poll() is None,
+    }
+
+
+def _summary(run: Run, work: Workload) -> dict[str, Any]:
+    return {
+        "statuses": {str(status): count for status, count in run.statuses.items()},
+        "wrong": work.wrong(run),
+        "lost": run.statuses.get(0, 0),
+        "answered_twice_bytes": run.unasked,
+        "unsent": run.unsent,
+        "p50_ms": round(run.quantile(0.5) * 1e3, 2),
+        "p99_ms": round(run.quantile(0.99) * 1e3, 2),
+    }

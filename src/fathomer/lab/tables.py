@@ -1,0 +1,208 @@
+"""The paper's tables, ours beside the published, as Markdown and as CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from fathomer.data.corpora import CORPORA
+from fathomer.lab.groups import Group, compare, find_group
+from fathomer.lab.published import published
+from fathomer.lab.runs import Run
+
+NOTHING = "–"
+ROWS: tuple[dict[str, str], ...] = (
+    {}, {"depth": "full"}, {"sequence": "none"}, {"sequence": "sinusoidal"}, {"sequence": "learned"},
+    {"depth": "hard"}, {"depth": "soft"},
+)  # fmt: skip
+"""What each row of the ablation changes."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Hold a table with its heading and what must be said below it."""
+
+    name: str
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+    def to_markdown(self) -> str:
+        """Write the table for reading."""
+        lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
+        body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        return f"## {self.title}\n\n{body}\n" + (f"\n{self.note}\n" if self.note else "")
+
+    def to_csv(self) -> str:
+        """Write the table for programs."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([self.header, *self.rows])
+        return file.getvalue()
+
+
+def all_tables(runs: Sequence[Run]) -> list[Table]:
+    """Make all tables."""
+    return [table1(), table2(runs), table3(runs), table4(runs), significance(runs)]
+
+
+def table1() -> Table:
+    """Compare the corpora with what the paper says of them."""
+    rows = []
+    for corpus in CORPORA.values():
+        ours, theirs = corpus.words, corpus.published
+        rows.append(
+            [
+                corpus.name,
+                str(len(set(corpus.labels.values()))),
+                f"{ours.average:.0f}" if ours else NOTHING,
+                f"{theirs.lengths.average:.0f}",
+                f"{ours.longest:,}" if ours else NOTHING,
+                f"{theirs.lengths.longest:,}",
+                *(f"{size:,}" if size else "CV" for size in corpus.sizes),
+                f"{theirs.train:,}",
+                f"{theirs.test:,}" if theirs.test else "CV",
+            ]
+        )
+    header = [
+        "corpus", "labels", "mean words", "paper", "longest", "paper", "train", "test",
+        "train, paper", "test, paper",
+    ]  # fmt: skip
+    note = "The paper gives Amazon-16's figures for its 16 corpora together."
+    return Table("table1", "Table 1: the corpora", header, rows, note)
+
+
+def table2(runs: Sequence[Run]) -> Table:
+    """Compare accuracies on Amazon-16."""
+    corpora = [name for name in CORPORA if name.startswith("amazon16/")]
+    models = _models(runs, corpora)
+    header = ["corpus", *(part for m in models for part in (m, f"{m}, unseen texts", "paper"))]
+    rows, found = [], {model: [find_group(runs, c, model) for c in corpora] for model in models}
+    for number, corpus in enumerate(corpora):
+        cells = [corpus.removeprefix("amazon16/")]
+        for model in models:
+            group = found[model][number]
+            cells += [_cell(group), _unseen(group), _figure(corpus, model)]
+        rows.append(cells)
+    averages = ["mean"]
+    for model in models:
+        groups = [group for group in found[model] if group]
+        whole = len(groups) == len(corpora)
+        ours = f"{100 * mean(g.mean('accuracy') for g in groups):.2f}" if whole else NOTHING
+        unseen = [run.accuracy_unseen for g in groups for run in g.runs]
+        clean = [share for share in unseen if share is not None]
+        theirs = [s.average for s in published().systems if (s.table, s.name) == (2, model)]
+        shown = f"{theirs[0]:.1f}" if theirs and theirs[0] is not None else NOTHING
+        averages += [ours, f"{100 * mean(clean):.2f}" if whole and clean else NOTHING, shown]
+    note = "Unseen texts: the test texts that do not stand in the training part too."
+    return Table("table2", "Table 2: accuracy on Amazon-16", header, [*rows, averages], note)
+
+
+def table3(runs: Sequence[Run]) -> Table:
+    """Compare accuracies on the other corpora."""
+    corpora = [name for name in CORPORA if not name.startswith("amazon16/")]
+    header = ["model", *(part for corpus in corpora for part in (corpus, "paper"))]
+    rows = [
+        [
+            model,
+            *(
+                part
+                for corpus in corpora
+                for part in (_cell(find_group(runs, corpus, model)), _figure(corpus, model))
+            ),
+        ]
+        for model in _models(runs, corpora)
+    ]
+    return Table("table3", "Table 3: accuracy on the other corpora", header, rows)
+
+
+def ablated_corpus(runs: Sequence[Run]) -> str:
+    """Choose the corpus on which most rows of the ablation were run: the paper's, if in doubt."""
+    counts = {corpus: len([row for row in ROWS if find_group(runs, corpus, "fathomer", **row)])
+              for corpus in ("imdb", *sorted({run.corpus for run in runs}))}  # fmt: skip
+    return max(counts, key=lambda corpus: counts[corpus])
+
+
+def table4(runs: Sequence[Run]) -> Table:
+    """Compare the rows of the ablation: accuracy and speed, and what each change does to them."""
+    corpus = ablated_corpus(runs)
+    mark = "" if corpus == "imdb" else "c"
+    reference = find_group(runs, corpus, "fathomer")
+    rows = []
+    for variant, changed in zip(published().ablation, ROWS, strict=True):
+        group = find_group(runs, corpus, "fathomer", **changed)
+        rows.append(
+            [
+                variant.title,
+                group.cell(marks=mark) if group else NOTHING,
+                _change(group, reference, "accuracy", 100),
+                f"{variant.accuracy:.2f} ± {variant.accuracy_deviation:.2f}",
+                f"{variant.accuracy_change:+.2f}",
+                f"{group.mean('predict_words_per_second'):,.0f}" if group else NOTHING,
+                _change(group, reference, "predict_words_per_second", 1),
+                f"{variant.speed:.0f}",
+                f"{variant.speed_change:+.0f}",
+            ]
+        )
+    header = [
+        "row", "accuracy", "Δ", "paper", "Δ, paper", "words/s", "Δ", "texts/s, paper", "Δ, paper",
+    ]  # fmt: skip
+    note = (
+        f"Ours on {corpus}, the paper's on IMDB. Speeds are of prediction: ours on a CPU in words per "
+        "second, the paper's on a GPU in texts per second."
+    )
+    return Table("table4", "Table 4: ablation", header, rows, note)
+
+
+def significance(runs: Sequence[Run]) -> Table:
+    """Compare ours with each rival on the texts that both have answered."""
+    rows = []
+    for corpus in CORPORA:
+        ours = find_group(runs, corpus, "fathomer")
+        for model in _models(runs, [corpus])[1:] if ours else []:
+            theirs = find_group(runs, corpus, model)
+            found = compare(ours, theirs) if ours and theirs else None
+            if found:
+                verdict = "no"
+                if found.significant:
+                    verdict = "ours is better" if found.gain > 0 else "ours is worse"
+                bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
+                cells = [f"{found.texts:,}", f"{100 * found.gain:+.2f}", bounds, f"{found.p:.3f}"]
+                rows.append([corpus, model, *cells, verdict])
+    header = ["corpus", "rival", "texts", "gain", "95 %", "p", "significant"]
+    note = (
+        "Paired bootstrap over the test texts that both have answered (10,000 samples; the answers of "
+        "several seeds to a text are averaged). Gains are in points of accuracy. The bounds do not hold "
+        "the chance of the training itself; p is two-sided and not corrected for many comparisons."
+    )
+    return Table("significance", "Ours against each rival", header, rows, note)
+
+
+def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
+    """Name the models that were run on some of the corpora, ours first."""
+    found = {run.model for run in runs if run.corpus in corpora} - {"fathomer"}
+    return ["fathomer", *sorted(found)]
+
+
+def _cell(group: Group | None) -> str:
+    return group.cell() if group else NOTHING
+
+
+def _unseen(group: Group | None) -> str:
+    found = [run.accuracy_unseen for run in group.runs] if group else []
+    known = [share for share in found if share is not None]
+    return f"{100 * mean(known):.2f}" if known else NOTHING
+
+
+def _figure(corpus: str, model: str) -> str:
+    found = published().accuracies(corpus).get(model)
+    return NOTHING if found is None else f"{found:g}"
+
+
+def _change(group: Group | None, reference: Group | None, name: str, scale: float) -> str:
+    if group is None or reference is None:
+        return NOTHING
+    change = scale * (group.mean(name) - reference.mean(name))
+    return f"{change:+,.2f}" if scale > 1 else f"{change:+,.0f}"

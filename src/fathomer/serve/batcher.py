@@ -1,0 +1,220 @@
+"""Micro-batching: requests of all connections meet in one queue, and one thread owns the model.
+
+The thread takes as many waiting texts as fit a budget of words, predicts them together and answers.
+A long request is read in several batches; one that was dropped meanwhile costs nothing any more.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from fathomer.predictor import Prediction
+from fathomer.serve.limits import Limits
+from fathomer.text.tokenizer import Words
+
+logger = logging.getLogger(__name__)
+
+
+class QueueFullError(Exception):
+    """Report that too many words wait for the model."""
+
+
+class Answering(Protocol):
+    """Answer texts that are split already, as :class:`fathomer.predictor.Predictor` does."""
+
+    def predict_words(
+        self, texts: list[str], words: list[Words], *, max_depth: int | None = None
+    ) -> list[Prediction]:
+        """Give one answer per text, in order."""
+        ...
+
+
+@dataclass(eq=False)
+class Pending:
+    """Hold a request that waits: its texts, how many of them were taken, the answers so far."""
+
+    texts: list[str]
+    words: list[Words]
+    max_depth: int | None
+    answer: "asyncio.Future[list[Prediction]]"
+    costs: list[int] = field(init=False)
+    taken: int = 0
+    predictions: list[Prediction] = field(default_factory=list)
+    dropped: bool = False
+
+    def __post_init__(self) -> None:
+        # An empty text counts as a word: a million of them is no free batch.
+        self.costs = [max(1, len(words.ids)) for words in self.words]
+
+
+class Part(NamedTuple):
+    """Name the texts of a request that are in a batch."""
+
+    pending: Pending
+    start: int
+    end: int
+
+
+class Batcher:
+    """Own the model in one thread, and answer what is submitted to it."""
+
+    def __init__(
+        self,
+        predictor: Answering,
+        limits: Limits,
+        *,
+        observe: Callable[[list[Prediction]], None] = lambda _: None,
+    ) -> None:
+        self._predictor = predictor
+        self._limits = limits
+        self._observe = observe
+        self._queue: deque[Pending] = deque()
+        self._queued_words = 0
+        self._changed = threading.Condition()
+        self._closing = True
+        self._thread: threading.Thread | None = None
+
+    # What the event loop calls
+
+    def start(self) -> None:
+        """Start the thread; after an end, a new one."""
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="fathomer-model", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Take no more, answer what is queued, and end the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether requests are taken."""
+        return not self._closing and self._thread is not None and self._thread.is_alive()
+
+    @property
+    def full(self) -> bool:
+        """Tell whether the queue has no room."""
+        return self._queued_words >= self._limits.queue_words
+
+    @property
+    def queued_words(self) -> int:
+        """Count the words that wait."""
+        return self._queued_words
+
+    @property
+    def queued_requests(self) -> int:
+        """Count the requests that wait."""
+        return len(self._queue)
+
+    def submit(self, texts: list[str], words: list[Words], *, max_depth: int | None) -> Pending:
+        """Queue a request; its ``answer`` is a future of the running event loop."""
+        pending = Pending(texts, words, max_depth, asyncio.get_running_loop().create_future())
+        if not texts:
+            pending.answer.set_result([])
+            return pending
+        with self._changed:
+            if self.full or self._closing:
+                raise QueueFullError
+            self._queue.append(pending)
+            self._queued_words += sum(pending.costs)
+            # Waking the thread for each request would cost it more than it gains.
+            if len(self._queue) == 1 or self._queued_words >= self._limits.batch_words:
+                self._changed.notify()
+        return pending
+
+    def drop(self, pending: Pending) -> None:
+        """Forget a request: what the model has not begun to read of it will not be read."""
+        with self._changed:
+            pending.dropped = True
+            if pending in self._queue:
+                self._queue.remove(pending)
+                self._queued_words -= sum(pending.costs[pending.taken :])
+
+    # What the thread does
+
+    def _work(self) -> None:
+        while (batch := self._take()) is not None:
+            groups: dict[int | None, list[Part]] = {}
+            for part in batch:
+                groups.setdefault(part.pending.max_depth, []).append(part)
+            for max_depth, parts in groups.items():
+                self._answer([part for part in parts if not part.pending.dropped], max_depth)
+
+    def _take(self) -> list[Part] | None:
+        """Wait for requests, then a little for company; give None when there will be no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closing)
+            if self._closing and not self._queue:
+                return None
+            self._changed.wait_for(
+                lambda: self._queued_words >= self._limits.batch_words or self._closing,
+                timeout=self._limits.batch_seconds,
+            )
+            return self._fill()
+
+    def _fill(self) -> list[Part]:
+        """Take texts in the order of their coming; one above the budget of words goes alone."""
+        batch: list[Part] = []
+        budget = room = self._limits.batch_words
+        while self._queue:
+            pending = self._queue[0]
+            start = pending.taken
+            for cost in pending.costs[start:]:
+                if cost > room and room < budget:
+                    break
+                room -= cost
+                pending.taken += 1
+            if pending.taken > start:
+                batch.append(Part(pending, start, pending.taken))
+            if pending.taken < len(pending.texts):
+                break
+            self._queue.popleft()
+        self._queued_words -= budget - room
+        return batch
+
+    def _answer(self, parts: list[Part], max_depth: int | None) -> None:
+        texts = [text for part in parts for text in part.pending.texts[part.start : part.end]]
+        words = [text for part in parts for text in part.pending.words[part.start : part.end]]
+        error: Exception | None = None
+        predictions: list[Prediction] = []
+        try:
+            predictions = self._predictor.predict_words(texts, words, max_depth=max_depth)
+            self._observe(predictions)
+        except Exception as caught:
+            # Whatever it was: these requests hear of it, and the thread lives on for the others.
+            logger.exception("a batch of %d texts could not be answered", len(texts))
+            error = caught
+        start = 0
+        for part in parts:
+            end = start + part.end - part.start
+            part.pending.predictions += predictions[start:end]
+            start = end
+        self._deliver([part.pending for part in parts], error)
+
+    def _deliver(self, requests: list[Pending], error: Exception | None) -> None:
+        """Hand over what is complete; the event loop is woken once for all of it."""
+        if error:
+            for pending in requests:
+                self.drop(pending)
+        else:
+            requests = [p for p in requests if len(p.predictions) == len(p.texts)]
+        if requests:
+            requests[0].answer.get_loop().call_soon_threadsafe(_resolve, requests, error)
+
+
+def _resolve(requests: list[Pending], error: Exception | None) -> None:
+    for pending in requests:
+        if pending.answer.done():  # cancelled by its request
+            continue
+        if error:
+            pending.answer.set_exception(error)
+        else:
+            pending.answer.set_result(pending.predictions)

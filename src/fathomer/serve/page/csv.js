@@ -1,0 +1,56 @@
+// Comma-separated values, in and out. Nothing here touches the page.
+
+/** Read a table: quoted cells may hold separators, quotes and line breaks; blank lines are no rows. */
+export function parseTable(text) {
+  text = text.replace(/^\uFEFF/, "");
+  const separator = separatorOf(text);
+  const cell = new RegExp(`"((?:[^"]|"")*)"?([^${separator}\r\n]*)|([^${separator}\r\n]*)`, "y");
+  const rows = [];
+  let row = [];
+  for (let place = 0; place <= text.length; ) {
+    cell.lastIndex = place;
+    const [whole, quoted, rest, plain] = cell.exec(text);
+    row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"') + rest);
+    place += whole.length;
+    const end = text[place];
+    place += end === "\r" && text[place + 1] === "\n" ? 2 : 1;
+    if (end === separator) continue;
+    if (row.length > 1 || row[0].trim()) rows.push(row);
+    row = [];
+  }
+  return rows;
+}
+
+/** Choose the separator that the first line has most of. */
+function separatorOf(text) {
+  const first = text.slice(0, 10000).split(/[\r\n]/, 1)[0].replace(/"(?:[^"]|"")*"/g, "");
+  const count = (separator) => first.split(separator).length;
+  return [",", ";", "\t"].reduce((best, next) => (count(next) > count(best) ? next : best));
+}
+
+/** Write a table that any reader splits alike and that no spreadsheet takes for formulas. */
+export function writeTable(rows) {
+  return rows.map((row) => `${row.map(writeCell).join(",")}\r\n`).join("");
+}
+
+function writeCell(value) {
+  const cell = disarm(String(value));
+  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+/** Set an apostrophe before what a spreadsheet would run as a formula; numbers stay numbers. */
+function disarm(cell) {
+  const number = /^[+-]?\d+([.,]\d+)?$/;
+  return /^\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]|^[\t\r\n]/.test(cell) && !number.test(cell) ? `'${cell}` : cell;
+}
+
+/** Decode a file: UTF-8 or UTF-16 where its bytes say so, else what old spreadsheets write. */
+export function decode(bytes) {
+  const [first, second] = new Uint8Array(bytes.slice(0, 2));
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}

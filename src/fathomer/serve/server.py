@@ -1,0 +1,100 @@
+"""The process: a socket, signals, and connections that may not dawdle."""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from fathomer.serve.limits import Limits
+
+_SWITCH_SECONDS = 0.0005
+"""How long a thread may keep the interpreter while another wants it. The model's thread gives it up
+in each of its many small operations; at Python's 5 ms the slowest answers came far later."""
+
+
+def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Make connections that are closed when a request's head does not come in time."""
+
+    class TimedProtocol(H11Protocol):
+        _head_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._stop_watching()
+
+        def _watch_head(self) -> None:
+            """Run the clock from a head's first byte until its request is there."""
+            between = self.cycle is None or self.cycle.response_complete
+            if not between:
+                self._stop_watching()
+            elif self._head_timer is None and not self.transport.is_closing():
+                self._head_timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_watching(self) -> None:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+
+    return TimedProtocol
+
+
+def run(
+    app: ASGIApp, *, limits: Limits, host: str, port: int, announce: Callable[[str], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT; then answer what is accepted, and return."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    listener = _listen(host, port)
+    config = uvicorn.Config(
+        app,
+        http=timed_protocol(limits.body_seconds),
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=max(1, round(limits.idle_seconds)),
+        timeout_graceful_shutdown=round(limits.body_seconds + limits.deadline_seconds) + 5,
+        limit_concurrency=limits.connections,
+    )
+    server = uvicorn.Server(config)
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    # For a signal that comes before the server listens to it, and for the one that it raises again
+    # when it has shut down: to have done so is no failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    announce(_address(listener))
+    server.run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    # Named as TCP, or asyncio would not switch off Nagle's algorithm, which holds answers for 40 ms.
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    listener.listen(2048)
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

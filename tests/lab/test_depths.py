@@ -1,0 +1,92 @@
+"""Depth analysis: groupings agree with the words, and forcing a depth really forces it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fathomer.artifact import Artifact
+from fathomer.errors import ConfigError, DepthError
+from fathomer.fit import fit
+from fathomer.lab.depths import _ranks, analyse_depths, spearman
+from fathomer.nn.inference import classify
+from fathomer.predictor import Predictor
+from fathomer.training.prepare import encode_examples
+
+from ..tiny import TINY, tiny_artifact, tiny_examples, write_csv
+
+
+@pytest.fixture(scope="module")
+def found():
+    return analyse_depths(Predictor(tiny_artifact()), tiny_examples())
+
+
+def test_every_grouping_holds_all_words_and_their_mean_depth(found):
+    depths = [w.depth for p in Predictor(tiny_artifact()).predict(e.text for e in tiny_examples())
+              for w in p.words]  # fmt: skip
+    for rows in (found.by_frequency, found.by_length, found.by_position, found.by_vocabulary):
+        assert sum(row.words for row in rows) == found.words == len(depths)
+        mean = sum(row.words * row.mean_depth for row in rows) / found.words
+        assert mean == pytest.approx(found.mean_depth) == pytest.approx(np.mean(depths))
+
+
+def test_positions_and_lengths_are_those_of_the_words(found):
+    assert [(row.name, row.words) for row in found.by_position] == [
+        ("1", 60), ("2", 60), ("3–4", 120), ("5–9", 60)
+    ], "five words each: The film was good ."  # fmt: skip
+    assert found.by_length[0][:2] == ("1", 60), "the full stops"
+
+
+def test_the_deepest_words_are_deeper_than_the_shallowest(found):
+    deepest, shallowest = ([row.mean_depth for row in rows]
+                           for rows in (found.deepest, found.shallowest))  # fmt: skip
+    assert deepest == sorted(deepest, reverse=True)
+    assert shallowest == sorted(shallowest)
+    assert deepest[0] >= shallowest[0]
+    assert {row.name for row in found.deepest} >= {"the"}
+
+
+def test_a_forced_depth_is_the_depth_of_every_word(found):
+    predictor = Predictor(tiny_artifact())
+    artifact = predictor.artifact
+    data = encode_examples(
+        tiny_examples(), artifact.tokenizer, artifact.labels, artifact.recipe.text
+    )
+    for depth in (1, 4):
+        answers = classify(predictor.network, data.texts, batch_words=60, depth=depth)
+        assert set(answers.depths.tolist()) == {depth}
+        right = float(np.mean(answers.labels == data.targets))
+        assert dict(found.forced)[depth] == right
+    assert [row.depth for row in found.forced] == [1, 2, 3, 4]
+    with pytest.raises(DepthError):
+        classify(predictor.network, data.texts, batch_words=60, depth=5)
+
+
+def test_ranks_are_shared_and_correlation_has_its_sign():
+    assert _ranks(np.array([5, 1, 5, 9])).tolist() == [2.5, 1.0, 2.5, 4.0]
+    up, down = np.arange(9), -(np.arange(9) ** 3)
+    assert spearman(up, up) == pytest.approx(1)
+    assert spearman(up, down) == pytest.approx(-1)
+    assert spearman(up, np.ones(9)) is None
+
+
+def test_the_command_prints_and_draws(run, tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    data = str(write_csv(tmp_path / "opinions.csv", tiny_examples()))
+    code, out, _ = run("experiment", "depths", "model", data, "--plot", "depths.png", "--json")
+    assert code == 0
+    assert json.loads(out)["by_position"][0] == {
+        "name": "1", "words": 60, "mean_depth": pytest.approx(json.loads(out)["by_position"][0]["mean_depth"])
+    }  # fmt: skip
+    assert (tmp_path / "depths.png").read_bytes()[1:4] == b"PNG"
+    code, out, _ = run("experiment", "depths", "model", data)
+    assert code == 0
+    assert "every word at depth" in out
+
+
+def test_a_model_without_depth_is_refused():
+    recipe = TINY.updated({"model": {"name": "tfidf"}})
+    artifact: Artifact = replace(fit(tiny_examples(), recipe).artifact)
+    with pytest.raises(ConfigError, match="the model tfidf knows no depth"):
+        analyse_depths(Predictor(artifact), tiny_examples())

@@ -1,0 +1,159 @@
+"""The report: cells, comparisons and verdicts follow from the runs; RESULTS.md from all of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathomer.lab.claims import all_claims, judge
+from fathomer.lab.groups import Comparison, Group, compare, find_group
+from fathomer.lab.results import results_page
+from fathomer.lab.runs import Run, pack_bits
+from fathomer.lab.tables import all_tables, table2, table3, table4
+
+ROOT = Path(__file__).parents[2]
+
+
+def fake(corpus="trec", model="fathomer", *, seed=0, right=90, speed=100.0, **others):
+    """Make a run up that answers the first texts rightly."""
+    answers = np.arange(100) < right
+    settings = {"train.seed": seed} | ({"model.name": model} if model != "fathomer" else {})
+    deep = model == "fathomer"
+    values = dict(  # noqa: C408
+        name=f"{corpus}-{model}-{seed}-{len(others)}-{right}".replace("/", "-"), corpus=corpus,
+        model=model, variant=None, seed=seed, fold=None, folds=None,
+        settings=settings | others.pop("settings", {}), match_parameters=False,
+        vectors="mixed.300d", notes=(), accuracy=right / 100, macro_f1=0.5, loss=1.0, examples=100,
+        correct=pack_bits(answers), accuracy_unseen=0.8, examples_unseen=50, held_out_accuracy=0.9,
+        mean_depth=4.0 if deep else 0.0, mean_depth_sampled=5.0, depths=(1, 2) if deep else (),
+        forced=({"depth": 1, "accuracy": 0.7, "words_per_second": 9.0},) if deep else (),
+        samples=tuple({"number": n, "label": "x", "depths": [n, 9]} for n in (1, 2)) if deep else (),
+        parameters=1, hidden_size=400, epochs=1, best_epoch=1, curve=(), train_words_per_second=1.0,
+        predict_words_per_second=speed, words=3, command="", commit=None, versions={},
+        checksums={"test": corpus}, wall_seconds=1.0, machine={"threads": 1},
+    )  # fmt: skip
+    return Run(**(values | others))
+
+
+def verdicts(runs):
+    return {claim.claim: claim.verdict for claim in all_claims(runs)}
+
+
+def test_without_runs_nothing_was_attempted_and_every_cell_of_ours_is_empty(tmp_path):
+    assert set(verdicts([]).values()) == {"not attempted"}
+    page = results_page(tmp_path, beside=tmp_path)
+    assert "Not attempted: more accurate than S-LSTM;" in page
+    assert "| fathomer | – | 96.4 |" in page
+
+
+def test_a_cell_is_mean_deviation_number_and_marks():
+    runs = [fake(seed=seed, right=right) for seed, right in enumerate((88, 90, 92))]
+    group = find_group(runs, "trec", "fathomer")
+    assert group.cell() == "90.00 ± 2.00 (3) v"
+    assert find_group(runs[:1], "trec", "fathomer").cell() == "88.00 (1) v"
+    assert "| 90.00 ± 2.00 (3) v | 96.4 |" in table3(runs).to_markdown()
+
+
+def test_what_differs_from_the_paper_is_marked():
+    exact = fake(vectors="glove.840B.300d")
+    assert Group((exact,)).marks == ""
+    small = fake(settings={"model.hidden_size": 200})
+    partial = fake(notes=("partial training file: 1 of 2",))
+    folds = fake(fold=1, folds=10)
+    assert [Group((run,)).marks for run in (small, partial, folds)] == ["vs", "vp", "vf"]
+    ours = fake("trec", settings={"model.depth": "hard"})
+    assert "vc" in table4([fake(), ours]).rows[5][1], "the paper's ablation is on IMDB"
+
+
+def test_settings_are_not_mixed():
+    runs = [fake(seed=0), fake(seed=1), fake(seed=2, settings={"train.epochs": 3}, right=1)]
+    assert find_group(runs, "trec", "fathomer").runs == tuple(runs[:2])
+    assert find_group(runs, "trec", "fathomer", depth="hard") is None
+
+
+def test_a_comparison_pairs_the_texts():
+    ours, theirs = Group((fake(right=90),)), Group((fake(model="bilstm", right=80),))
+    found = compare(ours, theirs)
+    assert found.gain == pytest.approx(0.1)
+    assert found.significant
+    assert 0.03 < found.low < 0.1 < found.high < 0.17, "ten texts of a hundred differ"
+    back = compare(theirs, ours)
+    assert (back.gain, back.p) == (pytest.approx(-0.1), found.p)
+    assert not compare(ours, Group((fake(model="bilstm", right=89),))).significant
+    assert compare(ours, ours).p == 1.0
+    assert compare(ours, Group((fake(model="bilstm", checksums={"test": "other"}),))) is None
+
+
+def test_several_seeds_are_not_several_texts():
+    one = compare(Group((fake(right=90),)), Group((fake(model="bilstm", right=86),)))
+    many = compare(
+        Group(tuple(fake(seed=seed, right=90) for seed in range(9))),
+        Group(tuple(fake(model="bilstm", seed=seed, right=86) for seed in range(9))),
+    )
+    assert many == one
+    mixed = Group((fake(seed=0, right=90), fake(seed=1, right=80)))
+    assert compare(mixed, Group((fake(model="bilstm", right=80),))).gain == pytest.approx(0.05)
+
+
+def test_verdicts_follow_from_the_gains():
+    better, unsure = Comparison(0.1, 0.05, 0.2, 0.001, 9), Comparison(0.1, -0.1, 0.3, 0.4, 9)
+    worse = Comparison(-0.1, -0.2, -0.05, 0.001, 9)
+    assert judge([better, unsure]) == "reproduced"
+    assert judge([better, worse]) == judge([unsure]) == "partly"
+    assert judge([worse]) == judge([unsure, worse]) == "not"
+    assert judge([]) == "not attempted"
+
+
+def test_each_claim_has_its_verdict():
+    rows = {"hard": {"model.depth": "hard"}, "none": {"model.sequence": "none"}}
+    runs = [
+        fake(right=95, speed=400.0), fake(model="s-lstm", right=80), fake(model="bilstm", right=97),
+        fake(right=94, settings={"model.depth": "full"}), fake(right=99, settings=rows["hard"]),
+        fake(right=70, settings=rows["none"]),
+    ]  # fmt: skip
+    assert list(verdicts(runs).values()) == [
+        "reproduced", "not", "not", "not attempted", "reproduced", "reproduced"
+    ]  # fmt: skip
+    slow = [fake(right=95, speed=250.0), *runs[1:]]
+    assert list(verdicts(slow).values())[-1] == "partly"
+
+
+def test_amazon_has_a_column_without_texts_that_were_seen():
+    table = table2([fake("amazon16/dvd", right=85)])
+    (row,) = [row for row in table.rows if row[0] == "dvd"]
+    assert row[1:4] == ["85.00 (1) v", "80.00", "88.8"]
+    assert table.rows[-1][1] == "–", "no mean over some of the corpora"
+
+
+def test_the_ablation_shows_changes():
+    runs = [
+        fake(right=90, speed=300.0),
+        fake(right=88, speed=100.0, settings={"model.depth": "full"}),
+    ]
+    row = table4(runs).rows[1]
+    assert row[2:9] == ["-2.00", "96.10 ± 0.08", "-0.17", "100", "-200", "16", "-41"]
+
+
+def test_the_command_writes_page_tables_and_figures(run, tmp_path):
+    for each in [fake(), *(fake(settings={"model.max_depth": n}, right=80 + n) for n in (1, 5))]:
+        each.save(tmp_path / "results")
+    fake(model="s-lstm", right=70).save(tmp_path / "results")
+    code, out, _ = run("experiment", "report")
+    assert code == 0
+    assert "reproduced    more accurate than S-LSTM" in out
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert page == results_page(tmp_path / "results", beside=tmp_path)
+    for name in ("figure3.png", "figure4.png"):
+        assert f"(results/figures/{name})" in page
+        assert (tmp_path / "results" / "figures" / name).read_bytes()[1:4] == b"PNG"
+    names = {path.stem for path in (tmp_path / "results" / "tables").glob("*.csv")}
+    assert names == {table.name for table in all_tables([])}
+    assert "| 5 | 85.00% |" in page
+    assert "Vectors of these runs: `mixed.300d`." in page
+
+
+def test_the_page_in_the_repository_is_the_one_that_its_runs_make():
+    if not (ROOT / "results" / "runs").is_dir():
+        pytest.skip("there are no results")
+    page = (ROOT / "RESULTS.md").read_text(encoding="utf-8")
+    assert page == results_page(ROOT / "results", beside=ROOT)

@@ -1,0 +1,167 @@
+"""The contract of the API, against a real process on loopback."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from fathomer.predictor import Predictor
+from fathomer.serve.limits import Limits
+
+from ..tiny import tiny_artifact
+from .process import service
+
+
+def test_answers_are_the_predictors_in_order(running):
+    texts = ["The film was lovely.", "", "bad <b>book</b> \N{GRINNING FACE}", "\0 e\u0301"]
+    status, found = running.predict(texts, depths=True)
+    expected = [p.to_dict(words=True) for p in Predictor(tiny_artifact()).predict(texts)]
+    assert status == 200
+    for answer, prediction in zip(found["predictions"], expected, strict=True):
+        assert answer["probabilities"] == pytest.approx(prediction.pop("probabilities"), abs=1e-5)
+        answer.pop("probabilities")
+        assert answer == prediction
+
+
+def test_words_come_only_on_request_and_depth_can_be_capped(running):
+    assert "words" not in running.predict(["good film"])[1]["predictions"][0]
+    _, capped = running.predict(["a good film"], depths=True, max_depth=1)
+    assert {word["depth"] for word in capped["predictions"][0]["words"]} == {1}
+
+
+def test_a_whole_number_may_be_written_with_a_point(running):
+    assert running.predict(["good"], max_depth=2.0) == running.predict(["good"], max_depth=2)
+
+
+def test_no_texts_get_no_answers(running):
+    assert running.predict([]) == (200, {"predictions": []})
+
+
+def test_a_text_longer_than_the_model_reads_is_marked(running):
+    _, found = running.predict(["good " * 51])
+    assert found["predictions"][0]["truncated"] is True
+
+
+def test_the_model_describes_itself(running):
+    status, _, body = running.ask("GET", "/v1/model")
+    found = json.loads(body)
+    assert status == 200
+    assert found["labels"] == ["negative", "positive"]
+    assert found["max_depth"] == 4
+    assert found["size"]["hidden_size"] == 12
+    assert found["size"]["parameters"] > 100
+    assert {"fathomer", "torch"} <= set(found["versions"])
+    assert found["limits"] == Limits(body_bytes=50_000, body_seconds=1).to_dict()
+
+
+def test_health_is_told(running):
+    assert running.ask("GET", "/v1/health/live")[::2] == (200, b'{"status":"live"}')
+    assert running.ask("GET", "/v1/health/ready")[::2] == (200, b'{"status":"ready"}')
+
+
+def test_metrics_count_what_was_done(running):
+    def metrics():
+        _, _, body = running.ask("GET", "/metrics")
+        lines = re.findall(r"^(fathomer_\S+) (\S+)$", body.decode(), re.MULTILINE)
+        return {name: float(value) for name, value in lines}
+
+    before = metrics()
+    running.predict(["one two three", "four"])
+    running.ask("GET", "/nowhere/else")
+    after = metrics()
+
+    def grown(name):
+        return after[name] - before.get(name, 0)
+
+    assert grown('fathomer_requests_total{path="/v1/predict",status="200"}') == 1
+    assert grown('fathomer_requests_total{path="other",status="404"}') == 1
+    assert grown("fathomer_words_total") == 4
+    assert 4 <= grown("fathomer_steps_total") <= 16
+    assert grown("fathomer_batch_texts_sum") == 2
+    assert 1 <= after["fathomer_mean_depth"] <= 4
+    assert after["fathomer_queue_words"] == 0
+    assert 'fathomer_request_seconds_bucket{le="+Inf",path="/v1/predict"}' in after
+    assert not any("nowhere" in name for name in after)
+
+
+def test_the_reference_loads_nothing_from_elsewhere(running):
+    status, headers, body = running.ask("GET", "/docs")
+    assert status == 200
+    assert headers["content-type"].startswith("text/html")
+    assert b"POST /v1/predict" in body
+    assert not re.search(rb"<script|https?://|src=", body)
+    schema = json.loads(running.ask("GET", "/openapi.json")[2])
+    assert set(schema["paths"]) == {
+        "/v1/predict",
+        "/v1/model",
+        "/v1/health/live",
+        "/v1/health/ready",
+    }
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/model", "/nowhere", "/v1/predict"])
+def test_every_answer_has_strict_headers(running, path):
+    _, headers, _ = running.ask("GET", path)
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-frame-options"] == "DENY"
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [("GET", "/nowhere", 404, "not_found"), ("GET", "/v1/predict", 405, "method_not_allowed")],
+)
+def test_what_is_not_there_is_said_in_json(running, method, path, status, code):
+    found, _, body = running.ask(method, path)
+    assert (found, json.loads(body)["error"]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("path", ["/../limits.py", "/%2e%2e/limits.py", "/page/index.html", "/%00"])
+def test_only_the_files_of_the_page_are_served(running, path):
+    assert running.ask("GET", path)[0] == 404
+
+
+def test_a_token_guards_all_but_health_and_page(model, tmp_path):
+    (tmp_path / "token").write_text("s3cret\n")
+    with service(model, "--token-file", str(tmp_path / "token")) as guarded:
+        for given in ({}, {"authorization": "Bearer s3cre"}, {"authorization": "Basic s3cret"}):
+            for method, path in (
+                ("POST", "/v1/predict"),
+                ("GET", "/v1/model"),
+                ("GET", "/metrics"),
+            ):
+                status, headers, body = guarded.ask(method, path, b'{"texts":["a"]}', given)
+                assert (status, headers["www-authenticate"]) == (401, "Bearer")
+                assert json.loads(body)["error"]["code"] == "unauthorized"
+        right = {"authorization": "bearer s3cret"}
+        assert guarded.ask("POST", "/v1/predict", b'{"texts":["a"]}', right)[0] == 200
+        assert guarded.ask("GET", "/v1/health/ready")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--limit", "queue=3"], "unknown setting 'queue'"),
+        (["--limit", "queue_words=many"], "--limit queue_words=many: expected name=number"),
+        (["--limit", "queue_words=0"], "queue_words must be at least 1"),
+        (["--token-file", "missing"], "missing: no such file"),
+        (["--token-file", "empty"], "empty: a token is one line of visible ASCII characters"),
+    ],
+)
+def test_a_mistake_is_one_line(run, model, tmp_path, arguments, message):
+    (tmp_path / "empty").write_text(" \n")
+    code, out, err = run("serve", str(model), *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_port_in_use_is_one_line(running, model):
+    command = [sys.executable, "-m", "fathomer", "serve", str(model), "--port", str(running.port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "fathomer: Address already in use\n")

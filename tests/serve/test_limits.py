@@ -1,0 +1,186 @@
+"""Limits and hostile input, against a real process on loopback."""
+
+import asyncio
+import json
+import socket
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from fathomer.lab.hostile import BEHAVIOURS, attack
+from fathomer.lab.load import Served
+from fathomer.serve.limits import Limits
+
+from .process import service
+
+HEAD = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def limits_table():
+    """Write the table of docs/serving.md from the limits themselves."""
+    rows = [f"| `{f.name}` | {f.default:,} | {f.metadata['doc']} |" for f in fields(Limits)]
+    return "\n".join(["| limit | default | meaning |", "|---|---:|---|", *rows])
+
+
+def test_every_limit_is_documented():
+    assert limits_table() in (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+
+
+def refused(answer):
+    status, content = answer
+    return status, content["error"]["code"], content["error"].get("limit")
+
+
+@pytest.fixture(scope="module")
+def strict(model):
+    names = {
+        "texts_per_request": 3,
+        "characters_per_text": 60,
+        "words_per_text": 5,
+        "words_per_request": 10,
+    }
+    options = [part for name, value in names.items() for part in ("--limit", f"{name}={value}")]
+    with service(model, *options) as found:
+        yield found
+
+
+def test_each_limit_is_named_with_its_value(strict):
+    assert refused(strict.predict(["a"] * 4)) == (422, "texts_per_request", 3)
+    assert refused(strict.predict(["a" * 61])) == (422, "characters_per_text", 60)
+    assert refused(strict.predict(["a b c d e f"])) == (422, "words_per_text", 5)
+    assert refused(strict.predict(["a b c d"] * 3)) == (422, "words_per_request", 10)
+    assert strict.predict(["a b c d e", "a b c d e", "x" * 60])[0] == 422
+    assert strict.predict(["a b c d e", "a b c", "x" * 60])[0] == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"texts": "one"}',
+        b'{"texts": [1]}',
+        b'{"texts": ["a"], "depth": true}',
+        b'{"texts": ["a"], "depths": 1}',
+        b'{"texts": ["a"], "max_depth": 0}',
+        b'{"texts": ["a"], "max_depth": 5}',
+        b'{"texts": ["a"], "max_depth": true}',
+        b'{"texts": ["\\ud800"]}',
+        b'{"texts": ["\xff"]}',
+        b"[" * 40_000,
+        b'{"texts":' * 4_000,
+    ],
+)
+def test_a_body_that_is_not_as_described_gets_422_without_a_trace(running, body):
+    status, _, content = running.ask("POST", "/v1/predict", body)
+    error = json.loads(content)["error"]
+    assert (status, error["code"]) == (422, "invalid")
+    assert "Traceback" not in error["message"]
+    assert len(error["message"]) < 200
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_gets_413(running, announced):
+    if announced:
+        data = HEAD + b"content-length: 60000\r\n\r\n" + b" " * 60_000
+    else:
+        data = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+        data += (b"2710\r\n" + b" " * 10_000 + b"\r\n") * 6 + b"0\r\n\r\n"
+    answer = running.raw(data)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer.endswith(b'"limit":50000}}')
+
+
+def test_a_body_without_end_is_cut_off(running):
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
+        connection.sendall(HEAD + b"transfer-encoding: chunked\r\n\r\n")
+        chunk = b"2710\r\n" + b" " * 10_000 + b"\r\n"
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            connection.sendall(chunk * 2_000)
+
+
+def test_a_body_that_comes_too_slowly_gets_408(running):
+    begun = time.perf_counter()
+    answer = running.raw(HEAD + b"content-length: 100\r\n\r\n{")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"code":"body_seconds"' in answer
+    assert 0.9 < time.perf_counter() - begun < 8
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/pre", HEAD])
+def test_a_head_that_does_not_come_is_not_waited_for(running, sent):
+    begun = time.perf_counter()
+    assert running.raw(sent) == b""
+    assert time.perf_counter() - begun < 8
+
+
+def test_a_second_head_on_a_connection_is_timed_too(running):
+    with socket.create_connection(("127.0.0.1", running.port), timeout=8) as connection:
+        connection.sendall(b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\n\r\n")
+        received = b""
+        while not received.endswith(b'{"status":"live"}'):
+            received += connection.recv(65536)
+        connection.sendall(b"GET /v1/hea")
+        assert connection.recv(65536) == b""  # closed long before the connection might rest
+
+
+def test_an_answer_that_takes_longer_than_the_head_may_is_not_cut_off(model):
+    options = ["--limit", "body_seconds=0.3", "--limit", "batch_seconds=0.9"]
+    with service(model, *options) as slow:
+        assert slow.predict(["good film"])[0] == 200
+
+
+def test_beyond_the_deadline_comes_504_and_the_service_goes_on(model):
+    options = ["--limit", "deadline_seconds=0.05", "--limit", "batch_seconds=0.5"]
+    with service(model, *options) as late:
+        assert refused(late.predict(["good film"])) == (504, "deadline_seconds", 0.05)
+        _, _, metrics = late.ask("GET", "/metrics")
+        assert b"fathomer_queue_words 0.0" in metrics
+        assert late.ask("GET", "/v1/health/ready")[0] == 200
+
+
+def test_a_full_queue_gets_429_at_once(model):
+    options = ["--limit", "queue_words=2", "--limit", "batch_seconds=1"]
+    with service(model, *options) as full:
+        with socket.create_connection(("127.0.0.1", full.port), timeout=20) as waiting:
+            body = b'{"texts": ["good film"]}'
+            waiting.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
+            time.sleep(0.2)
+            begun = time.perf_counter()
+            status, headers, content = full.ask("POST", "/v1/predict", body)
+            assert time.perf_counter() - begun < 0.6
+            assert (status, headers["retry-after"]) == (429, "1")
+            assert json.loads(content)["error"]["limit"] == 2
+            assert waiting.recv(12) == b"HTTP/1.1 200"
+        assert (
+            b'fathomer_rejected_total{reason="queue_words"} 1.0' in full.ask("GET", "/metrics")[2]
+        )
+
+
+def test_who_hangs_up_frees_the_queue(model):
+    options = ["--limit", "queue_words=2", "--limit", "batch_seconds=1"]
+    with service(model, *options) as full:
+        body = b'{"texts": ["good film"]}'
+        with socket.create_connection(("127.0.0.1", full.port)) as leaving:
+            leaving.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
+            time.sleep(0.2)
+        time.sleep(0.1)
+        assert b"fathomer_queue_requests 0.0" in full.ask("GET", "/metrics")[2]
+
+
+def test_hostile_clients_cause_neither_a_crash_nor_a_500(running):
+    found = asyncio.run(attack(running.port, seconds=6, most=300))
+    statuses = {status for answers in found.values() for status in answers}
+    assert all(found[kind.__name__] for kind in BEHAVIOURS)
+    assert statuses <= {"0", "200", "400", "408", "413", "422", "429"}
+    assert set(found["odd_texts"]) <= {"200", "429"}
+    assert running.process.poll() is None
+    assert running.predict(["good film"])[0] == 200
+    assert Served(running.process, running.port).memory_mb < 2000
