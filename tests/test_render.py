@@ -22,7 +22,7 @@ def report_with(labels, *, confusion=None, text="a text", unseen=None):
     confusion = confusion or {a: {a: 9, b: 1} for a, b in zip(labels, names, strict=True)}
     per_label = {label: LabelMetrics(0.9, 0.9, 0.9, 10) for label in labels}
     return Report(
-        metrics=Metrics(0.9, 0.9, 0.3, 10 * len(labels), 2.5, per_label),
+        metrics=Metrics(0.9, 0.9, 0.9, 0.3, 10 * len(labels), 2.5, [0, 3, 3], 0.05, per_label),
         confusion=confusion,
         by_length=(LengthGroup(1, 7, 10, 0.8125, 1.5), LengthGroup(8, 30, 10, 1.0, 3.5)),
         mistakes=(Mistake(17, text, labels[0], labels[1], 0.987),),

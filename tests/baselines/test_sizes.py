@@ -37,7 +37,7 @@ FORMULAS = {
     "rcrn": f"3 * {BILSTM} + 2*H*Y + Y",
     "transformer": "(T*H + H) + 6 * (4*(H*H + H) + (8*H*H + 5*H) + 4*H) + 2*H + 2*H*Y + Y",
     "star-transformer": "(T*H + H) + 4 * 2 * (4*(H*H + H) + 2*H) + 3*H*Y + Y",
-    "adasent": "(T*H + H) + (2*H*H + H) + (6*H + 3) + (H + 1) + H*Y + Y",
+    "adasent": "(T*H + H) + (2*H*H + H) + (6*H + 3) + H + H*Y + Y",
     "capsule-b": "12*T*H + 3 * (H + 64*H + 64 + 24*8*64 + 8*(Y+1)*64)",
 }
 

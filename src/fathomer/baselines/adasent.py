@@ -32,7 +32,9 @@ class AdaSent(ComparisonModel):
         self.words = nn.Linear(token_size, size)
         self.compose = nn.Linear(2 * size, size)  # W, b
         self.gate = nn.Linear(2 * size, 3)  # G, b_G
-        self.belief = nn.Linear(size, 1)
+        self.belief = nn.Linear(
+            size, 1, bias=False
+        )  # a softmax follows, which a bias cannot change
         return size
 
     def score(

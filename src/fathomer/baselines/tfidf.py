@@ -138,6 +138,8 @@ def _forms(spellings: UInt8[Tensor, "V C"]) -> Int[Tensor, " V"]:
     """Give each word the id of the first that is written so in lower case, or -1."""
     first: dict[str, int] = {}
     forms = torch.full((len(spellings),), -1)
+    if forms.is_meta:  # only sizes are wanted
+        return forms
     for word, row in enumerate(spellings.cpu().numpy()):
         name = row.tobytes().rstrip(b"\0").decode("utf-8", "replace").lower()
         if re.search(r"\w\w", name):
