@@ -2,7 +2,6 @@
 
 import json
 from itertools import combinations
-from random import Random
 
 import numpy as np
 import pytest
@@ -25,27 +24,14 @@ from fathomer.training.calibrate import fit_temperature, tune_thresholds
 from fathomer.training.loop import losses_of
 from fathomer.training.metrics import score
 
-from .tiny import TINY
+from .tiny import SIGNS, TINY, tagged, tagged_artifact
 
-SIGNS = {"cheap": ["cheap", "bargain"], "fast": ["quick", "swift"], "kind": ["friendly", "warm"]}
 RECIPE = TINY.updated({"train": {"epochs": 15}})
-
-
-def tagged(count: int = 200) -> Examples:
-    """Write of each text what it is said to be, which may be nothing."""
-    random = Random(0)
-    items = []
-    for _ in range(count):
-        labels = [label for label in SIGNS if random.random() < 0.5]
-        words = [random.choice(SIGNS[label]) for label in labels]
-        random.shuffle(words)
-        items.append(Example(f"The hotel was {' and '.join(words) or 'there'}.", "|".join(labels)))
-    return Examples(items, multi_label=True)
 
 
 @pytest.fixture(scope="module")
 def artifact():
-    return fit(tagged(), RECIPE).artifact
+    return tagged_artifact()
 
 
 @pytest.fixture(scope="module")

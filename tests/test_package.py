@@ -30,7 +30,7 @@ ORDER = [
     "baselines.transformer", "baselines.star_transformer", "baselines", "baselines.sizes",
     "training", "training.reliability", "training.metrics", "training.schedule", "training.events",
     "training.prepare", "training.calibrate", "training.checkpoint", "training.loop",
-    "artifact", "recipes", "pages", "predictor", "tables", "report", "render", "threshold",
+    "card", "artifact", "recipes", "pages", "predictor", "tables", "report", "render", "threshold",
     "fit", "estimator", "explain", "progress", "tracking",
     "export.writer", "export.reading", "export.steps", "export", "hub", "tune",
     "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",

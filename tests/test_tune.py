@@ -1,7 +1,12 @@
 """The search for settings, as a user calls it."""
 
 import json
+import signal
+import subprocess
 import sys
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,33 +15,54 @@ from fathomer.errors import ConfigError, MissingExtraError
 from fathomer.training.prepare import prepare
 from fathomer.tune import SIZES, fitting_sizes, megabytes, tune
 
-from .tiny import TINY, tiny_artifact, tiny_examples, write_csv
+from .tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
 
+QUICK = TINY.updated({"train": {"epochs": 1}})
+
+
+def stop_after(trials):
+    """Press Ctrl-C when so many trials have been reported."""
+    reported = []
+
+    def report(trial):
+        reported.append(trial)
+        if len(reported) >= trials:
+            raise KeyboardInterrupt
+
+    return report
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let a second pass whenever somebody looks at the clock: a trial then takes about ten."""
+    seconds = count()
+    monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+
+
 @pytest.fixture
 def command(tmp_path):
     write_csv(tmp_path / "data.csv", tiny_examples())
-    quick = TINY.updated({"train": {"epochs": 1}})
-    (tmp_path / "tiny.toml").write_text(quick.to_toml(), encoding="utf-8")
+    (tmp_path / "tiny.toml").write_text(QUICK.to_toml(), encoding="utf-8")
     return ["tune", "data.csv", "--out", "found.toml", "--recipe", "tiny.toml"]
 
 
-def test_the_best_settings_become_a_recipe_and_a_search_goes_on(run, command, tmp_path):
-    code, out, err = run(*command, "--minutes", "0.15", "--json")
+def test_the_best_settings_become_a_recipe_and_a_search_goes_on(run, command, tmp_path, clock):
+    code, out, err = run(*command, "--minutes", "1", "--json")
     assert code == 0, err
     first = json.loads(out)["trials"]
-    assert err.count("held-out accuracy") == len(first)
+    assert err.count("held-out accuracy") == len(first) > 1
     accuracies = [trial["accuracy"] for trial in first]
     assert accuracies == sorted(accuracies, reverse=True)
     recipe = Recipe.from_toml(tmp_path / "found.toml")
     assert recipe.train.learning_rate == first[0]["settings"]["train.learning_rate"]
     assert recipe.model.vocab_size == 0  # the data decides that anew
     assert recipe.model.word_size == TINY.model.word_size
-    code, out, _ = run(*command, "--minutes", "0.05")
+    code, out, _ = run(*command, "--minutes", "0.5")
     assert code == 0
     assert out.splitlines()[0].split()[:2] == ["trial", "accuracy"]
     assert len(out.splitlines()) > len(first) + 2
@@ -71,17 +97,74 @@ def test_the_cap_holds_for_the_file(tmp_path):
     assert megabytes(largest) <= 1.0
 
 
-def test_ctrl_c_keeps_the_best_so_far(tmp_path):
-    def stop(trial):
-        if trial.number == 1:
-            raise KeyboardInterrupt
+def test_a_smaller_cap_holds_for_earlier_trials_too(tmp_path):
+    search = partial(tune, tiny_examples(), QUICK, journal=tmp_path / "trials")
+    free = search(minutes=1, report=stop_after(4)).trials
+    cap = sorted(trial.megabytes for trial in free)[1]  # the smallest may be less deep than allowed
+    capped = search(minutes=0.0001, max_mb=cap).trials
+    assert capped
+    assert all(trial.megabytes <= cap for trial in capped)
+    assert len(search(minutes=0.0001).trials) >= len(free) > len(capped)
 
-    journal = tmp_path / "trials"
-    recipe = TINY.updated({"train": {"epochs": 1}})
-    with pytest.raises(KeyboardInterrupt):
-        tune(tiny_examples(), recipe, minutes=1, journal=journal, report=stop)
-    again = tune(tiny_examples(), recipe, minutes=0.0001, journal=journal)
-    assert len(again.trials) == 2
+
+def test_ctrl_c_keeps_the_best_so_far(command, tmp_path):
+    full = [sys.executable, "-m", "fathomer", *command, "--minutes", "5"]
+    process = subprocess.Popen(full, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    with process:
+        while not (line := process.stderr.readline()).startswith("trial 2:"):
+            assert line, "the search ended before it was interrupted"
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    assert rest.endswith("Stopped: the best so far is kept; the same command continues.\n")
+    best = Recipe.from_toml(tmp_path / "found.toml")
+    journal = tmp_path / "found.toml.trials"
+    recipe = Recipe.from_toml(tmp_path / "tiny.toml")
+    trials = tune(tiny_examples(), recipe, minutes=0.0001, journal=journal).trials
+    assert len(trials) >= 2
+    assert best == recipe.with_values(trials[0].settings)
+
+
+def test_ctrl_c_between_two_trials_ends_the_search(tmp_path):
+    tuned = tune(
+        tiny_examples(), QUICK, minutes=1, journal=tmp_path / "trials", report=stop_after(2)
+    )
+    assert tuned.interrupted
+    assert len(tuned.trials) == 2
+
+
+def test_ctrl_c_before_the_first_trial_is_done_saves_nothing(run, command, tmp_path, monkeypatch):
+    monkeypatch.setattr("fathomer.tune.fit", lambda *_, **__: stop_after(0)(None))
+    code, out, err = run(*command)
+    assert (code, out, err) == (130, "", "Stopped: no trial was done, and nothing is written.\n")
+    assert not (tmp_path / "found.toml").exists()
+    monkeypatch.undo()  # the settings as they are given come first all the same
+    found = tune(
+        tiny_examples(),
+        Recipe.from_toml(tmp_path / "tiny.toml"),
+        minutes=1,
+        journal=tmp_path / "found.toml.trials",
+        report=stop_after(1),
+    )
+    assert found.trials[0].settings["train.learning_rate"] == TINY.train.learning_rate
+
+
+def test_too_little_time_for_an_epoch_is_told_in_one_line(run, command, tmp_path):
+    code, out, err = run(*command, "--minutes", "0.00001")
+    assert (code, out) == (2, "")
+    assert err == "fathomer: no trial got through an epoch in 1e-05 minutes; give more time\n"
+    assert not (tmp_path / "found.toml").exists()
+
+
+def test_of_several_labels_micro_f1_decides(run, tmp_path, clock):
+    examples = tagged(60)
+    write_csv(tmp_path / "data.csv", examples)
+    settings = [f"--set={path}={value}" for path, value in QUICK.changed_values().items()]
+    code, out, err = run("tune", "data.csv", "--multi-label", "--minutes", "0.5", *settings)
+    assert code == 0, err
+    assert "held-out micro F1 " in err
+    assert out.startswith("trial  micro F1 ")
+    assert (tmp_path / "tuned.toml").exists()  # where nothing else is named
 
 
 def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
@@ -96,17 +179,23 @@ def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
     from fathomer.fit import fit
 
     monkeypatch.setattr("fathomer.tune.fit", interrupted)
-    recipe = TINY.updated({"train": {"epochs": 1}})
-    tuned = tune(tiny_examples(), recipe, minutes=1, journal=tmp_path / "trials")
+    tuned = tune(tiny_examples(), QUICK, minutes=1, journal=tmp_path / "trials")
     assert tuned.interrupted
     assert [trial.number for trial in tuned.trials] == [0]
 
 
 def test_trials_of_other_data_are_not_continued(tmp_path):
-    recipe = TINY.updated({"train": {"epochs": 1}})
-    tune(tiny_examples(), recipe, minutes=0.005, journal=tmp_path / "trials")
+    tune(tiny_examples(), QUICK, minutes=0.005, journal=tmp_path / "trials")
     with pytest.raises(ConfigError, match="other data or another recipe"):
-        tune(tiny_examples(40), recipe, minutes=0.005, journal=tmp_path / "trials")
+        tune(tiny_examples(40), QUICK, minutes=0.005, journal=tmp_path / "trials")
+
+
+@pytest.mark.parametrize("content", ["garbage\n", "{}\n", "[1]\n"])
+def test_a_file_of_something_else_is_not_continued(run, command, tmp_path, content):
+    (tmp_path / "found.toml.trials").write_text(content, encoding="utf-8")
+    code, _, err = run(*command)
+    assert code == 2
+    assert err == "fathomer: found.toml.trials: holds no trials; delete it to begin again\n"
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ from fathomer.training.prepare import Prepared, prepare
 GOOD = ["good", "lovely", "great", "fine"]
 BAD = ["bad", "awful", "poor", "dull"]
 THINGS = ["film", "book", "meal", "hotel"]
+SIGNS = {"cheap": ["cheap", "bargain"], "fast": ["quick", "swift"], "kind": ["friendly", "warm"]}
 
 TINY = Recipe().updated(
     {
@@ -54,6 +55,24 @@ def tiny_prepared(recipe: Recipe = TINY) -> Prepared:
 def tiny_artifact() -> Artifact:
     """Train on the short opinions, once for all tests."""
     return fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact
+
+
+def tagged(count: int = 200) -> Examples:
+    """Write of each text what it is said to be, which may be nothing."""
+    random = Random(0)
+    items = []
+    for _ in range(count):
+        labels = [label for label in SIGNS if random.random() < 0.5]
+        words = [random.choice(SIGNS[label]) for label in labels]
+        random.shuffle(words)
+        items.append(Example(f"The hotel was {' and '.join(words) or 'there'}.", "|".join(labels)))
+    return Examples(items, multi_label=True)
+
+
+@cache
+def tagged_artifact() -> Artifact:
+    """Train on texts with several labels, once for all tests."""
+    return fit(tagged(), TINY.updated({"train": {"epochs": 15}})).artifact
 
 
 def write_csv(path: Path, examples: Examples) -> Path:

@@ -24,14 +24,14 @@ import torch
 from safetensors import SafetensorError
 
 import fathomer
-from fathomer.baselines import MODELS, build_model
+from fathomer.baselines import build_model
+from fathomer.card import write_card
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_atomically
 from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
-from fathomer.training.metrics import shown_depth
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -75,7 +75,14 @@ class Artifact:
             TOKENIZER: _encoded(self.tokenizer.to_json()),
             METRICS: _pretty(self.metrics),
             HISTORY: json_lines(self.metrics.get("history", [])),
-            CARD: _encoded(self.card()),
+            CARD: _encoded(
+                write_card(
+                    self.recipe,
+                    self.labels,
+                    self.metrics,
+                    parameters=sum(p.numel() for p in self.network.parameters()),
+                )
+            ),
         }
         config = {
             "model_type": "fathomer",
@@ -117,80 +124,6 @@ class Artifact:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
         return artifact
-
-    def card(self) -> str:
-        """Describe the model in Markdown."""
-        parameters = sum(p.numel() for p in self.network.parameters())
-        describe = _OURS if self.recipe.model.name == "fathomer" else _OTHER
-        return _CARD.format(
-            labels=", ".join(f"`{label}`" for label in self.labels),
-            description=describe.format(
-                model=self.recipe.model,
-                paper=MODELS[self.recipe.model.name].paper,
-                parameters=f", {parameters:,} parameters" if parameters else "",
-            ),
-            data=self._data(),
-            max_words=self.recipe.text.max_words,
-            scores="\n".join(
-                f"| {name.replace('_', ' ')} | {found['examples']:,} | {found['accuracy']:.4f} "
-                f"| {found['macro_f1']:.4f} | {shown_depth(found['mean_depth'])} |"
-                for name in ("held_out", "test")
-                if (found := self.metrics.get(name))
-            ),
-        )
-
-    def _data(self) -> str:
-        """Say what the model was trained on, as far as that is known."""
-        name, found = self.metrics.get("data_name"), self.metrics.get("data")
-        lines = [f"Trained on `{name}`." if name else "Trained on texts without a name."]
-        if found:
-            lines.append(f"Fingerprint of texts and labels: `{found}`.")
-        if command := self.metrics.get("command"):
-            lines.append(f"\n\n```console\n$ {command}\n```")
-        return " ".join(lines)
-
-
-_OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps
-({model.depth} selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words{parameters}."""
-
-_OTHER = """The model `{model.name}` ({paper}),
-{model.vocab_size:,} known words{parameters}. All settings are in `config.json`."""
-
-_CARD = """---
-library_name: fathomer
-pipeline_tag: text-classification
-tags:
-- text-classification
-- adaptive-depth
----
-
-# A Fathomer text classifier
-
-Labels: {labels}.
-
-{description}
-
-| texts | examples | accuracy | macro F1 | mean depth |
-|---|---:|---:|---:|---:|
-{scores}
-
-```python
-import fathomer
-
-predictor = fathomer.load("this folder")
-predictor.predict(["a text"])
-```
-
-## Data
-
-{data}
-
-## Limits
-
-The model knows the labels above and no others: it gives every text one of them, also a text of another
-kind or language than it was trained on. It reads the first {max_words:,} words of a text. The scores hold
-for texts like those that they were measured on.
-"""
 
 
 def read_config(folder: Path) -> dict[str, Any]:

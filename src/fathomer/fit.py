@@ -91,8 +91,8 @@ def fit(
     except KeyboardInterrupt:
         if not state.best_epoch:
             raise
-        state.restore_best()
         interrupted = True
+    state.restore_best()  # also when whoever watches has stopped listening
     metrics = _metrics(state, settings, time.perf_counter() - started)
     calibration = _calibrate(prepared, metrics)
     if vectors and prepared.coverage:

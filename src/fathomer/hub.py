@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from fathomer.artifact import TOKENIZER, Artifact, read_config
 from fathomer.baselines import build_model
@@ -22,6 +21,7 @@ from fathomer.errors import ArtifactError, MissingExtraError
 from fathomer.files import write_atomically
 from fathomer.nn.graph import WordBatch
 from fathomer.text.tokenizer import UNKNOWN, UNKNOWN_ID, Tokenizer
+from fathomer.training.loop import losses_of
 
 try:
     from huggingface_hub import snapshot_download
@@ -64,6 +64,10 @@ class FathomerConfig(PreTrainedConfig):  # type: ignore[misc]
         if self.labels is not None:
             self.id2label = dict(enumerate(self.labels))
             self.label2id = {label: number for number, label in enumerate(self.labels)}
+        if self.recipe is not None:  # a pipeline applies a sigmoid or a softmax accordingly
+            several = Recipe.from_dict(self.recipe).model.multi_label
+            kind = "multi_label" if several else "single_label"
+            self.problem_type = f"{kind}_classification"
         super().__post_init__(**kwargs)
 
 
@@ -170,7 +174,7 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         words = words.masked_scatter(unknown, numbers)
         batch = WordBatch(words, attention_mask.sum(1).cpu(), spelled[unknown])
         logits = self.network(batch).logits / (self.artifact.temperature if self.artifact else 1.0)
-        loss = None if labels is None else functional.cross_entropy(logits, labels)
+        loss = None if labels is None else losses_of(logits, labels, 0.0).mean()
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from fathomer.artifact import Artifact
 from fathomer.baselines import build_model
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
@@ -33,6 +34,8 @@ class Trial(NamedTuple):
 
     number: int
     settings: dict[str, Any]
+    micro_f1: float
+    """What decides: with one label per text it is the accuracy."""
     accuracy: float
     loss: float
     mean_depth: float
@@ -62,45 +65,48 @@ def tune(
     report: Callable[[Trial], None] | None = None,
 ) -> Tuned:
     """Search until the time is over; trials that stand in the journal already count too."""
-    check_budget(recipe, minutes)
-    known = prepare(
-        examples, recipe, vectors=vectors
-    ).recipe  # with the sizes that the data decides
-    sizes = fitting_sizes(known, max_mb)
+    check_search(recipe, minutes)
+    prepared = prepare(examples, recipe, vectors=vectors)  # knows the sizes that the data decides
+    sizes = fitting_sizes(prepared.recipe, max_mb)
     study = open_study(journal, fingerprint(examples, recipe), seed=recipe.train.seed)
-    if not study.trials:
+    if not _best_first(study, max_mb):
         study.enqueue_trial(own_settings(recipe, sizes))
     deadline, interrupted = time.monotonic() + 60 * minutes, False
-    while time.monotonic() < deadline and not interrupted:
-        trial = study.ask()
-        chosen = recipe.with_values(suggest(trial, sizes))
-        started = time.monotonic()
-        try:
+    try:
+        while time.monotonic() < deadline and not interrupted:
+            trial, started = study.ask(), time.monotonic()
+            chosen = recipe.with_values(suggest(trial, sizes))
             fitted = fit(
                 examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
             )
-        except (_OutOfTime, KeyboardInterrupt) as stopped:
-            study.tell(trial, state=_optuna().trial.TrialState.FAIL)
-            interrupted = isinstance(stopped, KeyboardInterrupt)
-            break
-        found = fitted.artifact.metrics["held_out"]
-        for name in ("loss", "mean_depth"):
-            trial.set_user_attr(name, found[name])
-        trial.set_user_attr("megabytes", megabytes(fitted.artifact.recipe))
-        trial.set_user_attr("seconds", time.monotonic() - started)
-        study.tell(trial, found["accuracy"])
-        if report:
-            report(_trial(study.trials[trial.number]))
-        interrupted = fitted.interrupted
-    return Tuned(_best_first(study), interrupted)
+            _keep(study, trial, fitted.artifact, time.monotonic() - started)
+            interrupted = fitted.interrupted
+            if report:
+                report(_trial(study.trials[trial.number]))
+    except _OutOfTime:
+        pass
+    except KeyboardInterrupt:
+        interrupted = True
+    return Tuned(_best_first(study, max_mb), interrupted)
 
 
-def check_budget(recipe: Recipe, minutes: float) -> None:
-    """Refuse a search that could find nothing."""
+def _keep(study: "optuna.Study", trial: "optuna.Trial", artifact: Artifact, seconds: float) -> None:
+    """Write down in the journal how good a trial was."""
+    found = artifact.metrics["held_out"]
+    for name in ("accuracy", "loss", "mean_depth"):
+        trial.set_user_attr(name, found[name])
+    trial.set_user_attr("megabytes", megabytes(artifact.recipe))
+    trial.set_user_attr("seconds", seconds)
+    study.tell(trial, found["micro_f1"])
+
+
+def check_search(recipe: Recipe, minutes: float) -> None:
+    """Refuse a search that could find nothing, or that optuna is missing for."""
     if not minutes > 0:
         raise ConfigError(f"tuning takes time; give more than {minutes:g} minutes")
     if not recipe.train.held_out:
         raise ConfigError("tuning needs a held-out part; set train.held_out above 0")
+    _optuna()
 
 
 def _optuna() -> Any:
@@ -118,12 +124,15 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
     optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     backend = optuna.storages.journal.JournalFileBackend(str(journal))
-    study = optuna.create_study(
-        storage=optuna.storages.JournalStorage(backend),
-        study_name="fathomer",
-        direction="maximize",
-        load_if_exists=True,
-    )
+    try:
+        study = optuna.create_study(
+            storage=optuna.storages.JournalStorage(backend),
+            study_name="fathomer",
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{journal}: holds no trials; delete it to begin again") from None
     if study.user_attrs.setdefault("data", expected) != expected:
         raise ConfigError(
             f"{journal}: holds trials with other data or another recipe; delete it to begin again"
@@ -205,9 +214,11 @@ def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:
             return
 
 
-def _best_first(study: "optuna.Study") -> list[Trial]:
+def _best_first(study: "optuna.Study", max_mb: float | None) -> list[Trial]:
+    """List the trials that are done; an earlier search may have had another cap."""
     done = [_trial(trial) for trial in study.trials if trial.values]
-    return sorted(done, key=lambda trial: (-trial.accuracy, trial.loss))
+    fitting = [trial for trial in done if max_mb is None or trial.megabytes <= max_mb]
+    return sorted(fitting, key=lambda trial: (-trial.micro_f1, trial.loss))
 
 
 def _trial(frozen: "optuna.trial.FrozenTrial") -> Trial:

@@ -10,7 +10,7 @@ from fathomer.errors import ArtifactError, ConfigError, MissingFileError, Traini
 from fathomer.fit import CHECKPOINT, fit
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import EpochDone, RolledBack, StepDone
-from fathomer.training.loop import train
+from fathomer.training.loop import evaluate, train
 
 from ..tiny import TINY, tiny_examples, tiny_prepared
 
@@ -205,6 +205,21 @@ def test_ctrl_c_keeps_the_best_epoch_and_the_rest_can_follow(tmp_path):
     straight = fit(tiny_examples(), TINY)
     assert not resumed.interrupted
     assert weights_hash(resumed.artifact.network) == weights_hash(straight.artifact.network)
+
+
+def test_whoever_stops_listening_gets_the_best_epoch():
+    def watch(events):
+        for event in events:
+            yield event
+            if event.epoch == 3 and isinstance(event, StepDone):
+                return
+
+    recipe = recipe_with(calibrate=False)
+    artifact = fit(tiny_examples(), recipe, watch=watch).artifact
+    assert artifact.metrics["epochs"] == 2
+    prepared = tiny_prepared(recipe)
+    found = evaluate(artifact.network, prepared.held_out, prepared)
+    assert found.to_dict() == artifact.metrics["held_out"]
 
 
 def test_ctrl_c_before_the_first_epoch_goes_through():

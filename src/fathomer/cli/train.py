@@ -18,6 +18,7 @@ from fathomer.cli.options import (
     Folds,
     Json,
     LabelColumn,
+    MultiLabel,
     TextColumn,
     Vectors,
 )
@@ -49,9 +50,7 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
-    multi_label: Annotated[
-        bool, typer.Option("--multi-label", help="Texts have several labels: lists, or a|b.")
-    ] = False,
+    multi_label: MultiLabel = False,
     calibrate: Annotated[
         bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
     ] = None,

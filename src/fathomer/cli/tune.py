@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.options import Data, DataDir, Encoding, Json, LabelColumn, TextColumn, Vectors
+from fathomer.cli.options import (
+    Data,
+    DataDir,
+    Encoding,
+    Json,
+    LabelColumn,
+    MultiLabel,
+    TextColumn,
+    Vectors,
+)
 from fathomer.cli.output import messages_console, print_json, print_line, print_table
 from fathomer.errors import ConfigError
 
@@ -15,7 +24,9 @@ if TYPE_CHECKING:
 
 def tune(
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")],
+    out: Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")] = Path(
+        "tuned.toml"
+    ),
     minutes: Annotated[float, typer.Option(metavar="N", help="Time for the search.")] = 10.0,
     max_mb: Annotated[
         float | None, typer.Option(metavar="N", help="Largest model, in megabytes.")
@@ -26,6 +37,7 @@ def tune(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
     ] = None,
+    multi_label: MultiLabel = False,
     vectors: Vectors = None,
     data_dir: DataDir = None,
     text_column: TextColumn = "text",
@@ -35,20 +47,20 @@ def tune(
 ) -> None:
     """Search for good settings; the same command again continues the search.
 
-    Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out recipe.toml
+    Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out tuned.toml
     """
     from fathomer.config import Recipe
     from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
     from fathomer.files import check_writable, write_atomically
     from fathomer.recipes import find_recipe, shipped_recipes
-    from fathomer.tune import check_budget
+    from fathomer.tune import check_search
     from fathomer.tune import tune as search
 
     own = data if data in shipped_recipes() else None
     settings = find_recipe(recipe or own or "") if recipe or own else Recipe()
     settings = settings.with_settings(set_ or [])
-    check_budget(settings, minutes)
+    check_search(settings, minutes)
     check_writable(out)
     source = open_source(
         data,
@@ -56,7 +68,9 @@ def tune(
         label_column=label_column,
         encoding=encoding,
         data_dir=data_dir,
+        multi_label=multi_label or settings.model.multi_label,
     )
+    aim = "micro F1" if source.train.multi_label else "accuracy"
     messages = messages_console()
     tuned = search(
         source.train,  # the test part is for the end, and not looked at
@@ -66,35 +80,36 @@ def tune(
         journal=out.with_name(f"{out.name}.trials"),
         vectors=find_vectors(vectors, data_dir) if vectors else None,
         report=lambda trial: messages.print(
-            f"trial {trial.number + 1}: held-out accuracy {trial.accuracy:.4f} "
+            f"trial {trial.number + 1}: held-out {aim} {trial.micro_f1:.4f} "
             f"after {trial.seconds:.0f} s"
         ),
     )
     if not tuned.trials:
         if tuned.interrupted:
-            raise KeyboardInterrupt
+            messages.print("Stopped: no trial was done, and nothing is written.")
+            raise typer.Exit(130)
         raise ConfigError(f"no trial got through an epoch in {minutes:g} minutes; give more time")
     best = tuned.trials[0]
     write_atomically(out, settings.with_values(best.settings).to_toml())
     if as_json:
         print_json({"out": str(out), "trials": [trial._asdict() for trial in tuned.trials]})
     else:
-        _print(tuned.trials)
+        _print(tuned.trials, aim)
         print_line(f"{out}: the settings of trial {best.number + 1}")
     if tuned.interrupted:
         messages.print("Stopped: the best so far is kept; the same command continues.")
         raise typer.Exit(130)
 
 
-def _print(trials: "list[Trial]") -> None:
-    """Print the trials, the best first."""
+def _print(trials: "list[Trial]", aim: str) -> None:
+    """Print the trials, the best first, and what decides by its name."""
     names = [name.partition(".")[2] for name in trials[0].settings]
     print_table(
-        ["trial", "accuracy", "depth", "MB", "seconds", *names],
+        ["trial", aim, "depth", "MB", "seconds", *names],
         [
             [
                 str(trial.number + 1),
-                f"{trial.accuracy:.4f}",
+                f"{trial.micro_f1:.4f}",
                 f"{trial.mean_depth:.2f}",
                 f"{trial.megabytes:.1f}",
                 f"{trial.seconds:.0f}",

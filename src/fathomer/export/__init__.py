@@ -92,6 +92,7 @@ def describe(model: "onnx.ModelProto", artifact: Artifact) -> None:
     tokenizer = artifact.tokenizer.to_json().encode("utf-8")
     properties = {
         "labels": json.dumps(artifact.labels, ensure_ascii=False),
+        "thresholds": json.dumps(artifact.thresholds),
         "settings": json.dumps(artifact.recipe.to_dict()),
         "tokenizer": json.dumps(
             {"file": TOKENIZER, "sha256": hashlib.sha256(tokenizer).hexdigest()}
