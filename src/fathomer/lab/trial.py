@@ -80,7 +80,7 @@ class Clock:
         known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         self.path = path
         self.speeds: list[float] = known.get("speeds", [])  # words per second, of each epoch
-        self._began = time.perf_counter() - known.get("wall", 0.0)
+        self._began: float = time.perf_counter() - known.get("wall", 0.0)
 
     @property
     def wall(self) -> float:
