@@ -1,5 +1,6 @@
 """The report: cells, comparisons and verdicts follow from the runs; RESULTS.md from all of them."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from fathomer.lab.groups import Comparison, Group, compare, find_group
 from fathomer.lab.results import results_page
 from fathomer.lab.runs import Run, pack_bits
 from fathomer.lab.tables import all_tables, table2, table3, table4
+
+from ..tiny import tiny_artifact, tiny_examples, write_csv
 
 ROOT = Path(__file__).parents[2]
 
@@ -150,6 +153,30 @@ def test_the_command_writes_page_tables_and_figures(run, tmp_path):
     assert names == {table.name for table in all_tables([])}
     assert "| 5 | 85.00% |" in page
     assert "Vectors of these runs: `mixed.300d`." in page
+
+
+def test_the_page_says_which_words_are_deep(run, tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    data = str(write_csv(tmp_path / "opinions.csv", tiny_examples()))
+    folder = tmp_path / "results" / "depths"
+    folder.mkdir(parents=True)
+    plot = str(folder / "opinions.png")
+    code, out, _ = run("experiment", "depths", "model", data, "--plot", plot, "--json")
+    assert code == 0
+    (folder / "opinions.json").write_text(out, encoding="utf-8")
+    page = results_page(tmp_path / "results", beside=tmp_path)
+    assert "## Which words are read deeply: opinions" in page
+    assert "(results/depths/opinions.png)" in page
+    found = json.loads(out)
+    deepest = found["deepest"][0]
+    assert f"The deepest frequent words: {deepest['name']} ({deepest['mean_depth']:.1f})" in page
+    assert f"{found['by_length'][0]['name']}: {found['by_length'][0]['mean_depth']:.2f} |" in page
+
+
+def test_speed_is_compared_with_the_same_model_at_full_depth(tmp_path):
+    forced = ({"depth": 9, "accuracy": 0.7, "words_per_second": 40.0},)
+    fake(forced=forced, speed=100.0).save(tmp_path)
+    assert "| trec | 5.00 | 4.00 | 2.50 | 90.00% |" in results_page(tmp_path, beside=tmp_path)
 
 
 def test_the_page_in_the_repository_is_the_one_that_its_runs_make():

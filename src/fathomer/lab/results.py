@@ -1,8 +1,10 @@
 """RESULTS.md: all tables, figures and verdicts, generated from the runs and nothing else."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fathomer.files import write_atomically
 from fathomer.lab.claims import Claim, all_claims
@@ -11,7 +13,7 @@ from fathomer.lab.groups import MARKS, find_group
 from fathomer.lab.runs import Run, read_runs
 from fathomer.lab.tables import NOTHING, Table, all_tables
 
-TABLES, FIGURES = "tables", "figures"
+TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
 
 _OPENING = """# Results
 
@@ -52,9 +54,9 @@ def results_page(results: Path, *, beside: Path) -> str:
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
     )
     tables = [table.to_markdown() for table in all_tables(runs)]
-    return "\n".join(
-        [opening, *tables, *_figures(runs, _link(results / FIGURES, beside)), *_depths(runs)]
-    )
+    figures = _figures(runs, _link(results / FIGURES, beside))
+    analysed = [_analysis(path, beside) for path in sorted((results / DEPTHS).glob("*.json"))]
+    return "\n".join([opening, *tables, *figures, *_depths(runs), *analysed])
 
 
 def write_results(results: Path, out: Path, *, draw: bool = True) -> list[Path]:
@@ -136,18 +138,66 @@ def _depths(runs: Sequence[Run]) -> list[str]:
         run = group.runs[0]
         forced = ", ".join(f"{row['depth']:g}: {row['accuracy']:.2%}" for row in run.forced)
         shown = [f"{group.mean(name):.2f}" for name in ("mean_depth_sampled", "mean_depth")]
-        rows.append([corpus, *shown, f"{run.accuracy:.2%}", forced or NOTHING])
+        rows.append([corpus, *shown, _speed_up(run), f"{run.accuracy:.2%}", forced or NOTHING])
     if not rows:
         return []
     header = [
         "corpus",
         "sampled in training",
         "selected at prediction",
+        "faster",
         "accuracy",
         "all words forced",
     ]
     note = (
-        "Mean depths, of at most 9: were depths drawn evenly, their mean would be 5. The last two columns "
-        "are of one run: its accuracy with the selected depths, and with every word at the same depth."
+        "Mean depths, of at most 9: were depths drawn evenly, their mean would be 5. The other columns are "
+        "of one run: how many times as fast it predicts as the same model with every word at depth 9; its "
+        "accuracy with the selected depths, and with every word at the same depth."
     )
     return [Table("depths", "How deep words are read", header, rows, note).to_markdown()]
+
+
+def _speed_up(run: Run) -> str:
+    """Compare the speed with the selected depths and with every word at the largest."""
+    full = [row for row in run.forced if row["depth"] == run.recipe.model.max_depth]
+    return f"{run.predict_words_per_second / full[0]['words_per_second']:.2f}" if full else NOTHING
+
+
+def _analysis(path: Path, beside: Path) -> str:
+    """Say which words are read deeply, as `fathomer experiment depths --json` has found."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        [kind.removeprefix("by_"), *(f"{r['name']}: {r['mean_depth']:.2f}" for r in found[kind])]
+        for kind in ("by_frequency", "by_length", "by_position", "by_vocabulary")
+    ]
+    width = max(map(len, rows))
+    table = Table(
+        path.stem,
+        f"Which words are read deeply: {path.stem}",
+        ["words by", *["mean depth"] * (width - 1)],
+        [row + [""] * (width - len(row)) for row in rows],
+        _words_note(found),
+    )
+    picture = path.with_suffix(".png")
+    link = f"\n![mean depth of words]({_link(picture, beside)})\n" if picture.exists() else ""
+    return table.to_markdown() + link
+
+
+def _words_note(found: dict[str, Any]) -> str:
+    lines = [f"{found['words']:,} words of the test texts, mean depth {found['mean_depth']:.2f}."]
+    correlation = found["frequency_correlation"]
+    if correlation is not None:
+        lines[0] += (
+            " Rank correlation of a word's frequency in these texts with its mean depth: "
+            f"{correlation:+.3f}; words that are rare here are read {_deeper(correlation)}."
+        )
+    for kind in ("deepest", "shallowest"):
+        words = ", ".join(f"{row['name']} ({row['mean_depth']:.1f})" for row in found[kind])
+        lines.append(f"The {kind} frequent words: {words}.")
+    return "\n\n".join(lines)
+
+
+def _deeper(correlation: float) -> str:
+    if abs(correlation) < 0.1:
+        return "about as deeply as others"
+    return "more deeply" if correlation < 0 else "less deeply"

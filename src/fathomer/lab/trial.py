@@ -77,29 +77,33 @@ class Clock:
 
     def __init__(self, path: Path) -> None:
         """Go on where a stopped training's clock stood after its last epoch."""
-        known: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         self.path = path
-        self.words = known.get("words", 0)
-        self.seconds = known.get("seconds", 0.0)  # in steps of training
-        self._began = time.perf_counter() - known.get("wall", 0.0)
+        self.speeds: list[float] = known.get("speeds", [])  # words per second, of each epoch
+        self._began: float = time.perf_counter() - known.get("wall", 0.0)
 
     @property
     def wall(self) -> float:
         """Give the seconds from the very beginning, without those that a killed epoch took."""
         return time.perf_counter() - self._began
 
+    @property
+    def words_per_second(self) -> float:
+        """Give the speed of the middle epoch: one in which the machine slept does not count."""
+        return median(self.speeds)
+
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
         """Let events pass by, and take their time."""
-        before = time.perf_counter()
+        words, seconds, before = 0, 0.0, time.perf_counter()
         for event in events:
             now = time.perf_counter()
-            at_once = isinstance(event, EpochDone) and not self.words  # there were no steps
-            if isinstance(event, StepDone) or (isinstance(event, EpochDone) and at_once):
-                self.words += event.words
-                self.seconds += now - before
+            if isinstance(event, StepDone) or (isinstance(event, EpochDone) and not words):
+                words += event.words  # of a step, or of a model that learns without steps
+                seconds += now - before
             if isinstance(event, EpochDone):
-                values = {"wall": self.wall, "words": self.words, "seconds": self.seconds}
-                write_atomically(self.path, json.dumps(values))
+                self.speeds.append(words / seconds)
+                write_atomically(self.path, json.dumps({"wall": self.wall, "speeds": self.speeds}))
+                words, seconds = 0, 0.0
             before = now
             yield event
 
@@ -198,7 +202,7 @@ def _test(job: Job, source: Source, test: Examples, artifact: Artifact, clock: C
         epochs=metrics["epochs"],
         best_epoch=metrics["best_epoch"],
         curve=tuple(map(_point, metrics["history"])),
-        train_words_per_second=round(clock.words / clock.seconds, 1),
+        train_words_per_second=round(clock.words_per_second, 1),
         predict_words_per_second=round(speed, 1),
         words=len(data.texts.ids),
         command=job.command,
