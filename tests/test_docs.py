@@ -1,18 +1,19 @@
 """The documents stay true: names in them exist, and the map shows every module."""
 
 import re
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from fathomer.config import Recipe
+import fathomer
+
+from .reference import PAGES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fathomer"
 EQUATIONS = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
-SETTINGS = ROOT / "docs" / "settings.md"
+INDEX = ROOT / "docs" / "README.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -70,29 +71,46 @@ def test_links_between_documents_lead_somewhere(document):
         assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
-def settings_page():
-    """Write docs/settings.md from the settings themselves."""
-    lines = [
-        "# Settings",
-        "",
-        "Change one with `--set section.name=value`, or several with a recipe in TOML. The defaults are",
-        "the paper's where it names them.",
-        "",
-    ]
-    for section in fields(Recipe()):
-        lines += [f"## {section.name}", "", "| setting | default | meaning |", "|---|---|---|"]
-        lines += [
-            f"| `{section.name}.{item.name}` | `{item.default}` | {item.metadata['doc']} |"
-            for item in fields(getattr(Recipe(), section.name))
-        ]
-        lines.append("")
-    return "\n".join(lines)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_into_a_document_name_one_of_its_headings(document):
+    for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", document.read_text("utf-8")):
+        text = (document.parent / target if target else document).read_text("utf-8")
+        headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+        slugs = [re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings]
+        assert anchor in slugs, f"{target}#{anchor}"
 
 
-def test_every_setting_is_listed():
-    """After a change: python -c "from tests.test_docs import *; write_settings()"."""
-    assert SETTINGS.read_text(encoding="utf-8") == settings_page()
+def test_every_page_stands_in_the_index():
+    linked = re.findall(r"\]\(([^)#\s]+)\)", INDEX.read_text(encoding="utf-8"))
+    found = {(INDEX.parent / target).resolve() for target in linked}
+    pages = {path.resolve() for path in INDEX.parent.rglob("*.md")} - {INDEX.resolve()}
+    assert not pages - found, "link these from docs/README.md"
+    assert len(linked) == len(set(linked))
 
 
-def write_settings():
-    SETTINGS.write_text(settings_page(), encoding="utf-8")
+def test_the_readme_leads_to_the_index_and_the_tutorial():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "](docs/README.md)" in readme
+    assert "](docs/tutorial.md)" in readme
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_page_says_what_the_code_says(path):
+    same = path.read_text(encoding="utf-8") == PAGES[path]()
+    assert same, f"{path.name} is out of date; write it anew with: python -m tests.reference"
+
+
+def test_every_public_name_and_command_is_in_the_reference():
+    names = [*fathomer.__all__, "Predictor.predict", "TextClassifier.fit"]
+    pages = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
+    for name in names:
+        assert re.search(rf"^##+ {name}$", pages["python.md"], re.MULTILINE), name
+    for name in ("train", "data get", "bench serve", "experiment run"):
+        assert f"# `fathomer {name}`\n" in pages["commands.md"]
+    assert "| `--set KEY=VALUE` |" in pages["commands.md"]
+
+
+def test_every_option_and_argument_is_explained():
+    for line in "".join(page() for page in PAGES.values()).splitlines():
+        if line.startswith("| `") and "--" in line:
+            assert not re.search(r"\|\s*(None)?\s*\|$", line), line

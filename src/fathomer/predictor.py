@@ -47,7 +47,9 @@ class Prediction:
     label: str | None
     """Nothing if the answer is less probable than was asked for."""
     probabilities: dict[str, float]
+    """Of each label; they add up to 1, unless the model may give several labels."""
     words: tuple[Word, ...]
+    """The words that were read, in their order."""
     truncated: bool
     """Whether the text was longer than the model reads; the words beyond had no part in this."""
     labels: tuple[str, ...] | None = None

@@ -1,0 +1,194 @@
+"""The pages that are written from the code itself; ``python -m tests.reference`` writes them anew."""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+import typer
+
+import fathomer
+from fathomer import errors
+from fathomer.cli import app
+from fathomer.config import Recipe, Section
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def settings_page() -> str:
+    """Write the settings with their defaults and meanings."""
+    lines = [
+        "# Settings",
+        "",
+        "Change one with `--set section.name=value`, or several with a recipe in TOML. The defaults are",
+        "the paper's where it names them.",
+        "",
+    ]
+    for section in fields(Recipe()):
+        lines += [f"## {section.name}", "", "| setting | default | meaning |", "|---|---|---|"]
+        lines += [
+            f"| `{section.name}.{item.name}` | `{item.default}` | {item.metadata['doc']} |"
+            for item in fields(getattr(Recipe(), section.name))
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def commands_page() -> str:
+    """Write the commands as their ``--help`` tells them, with their options in tables."""
+    lines = [
+        "# Commands",
+        "",
+        "What `fathomer COMMAND --help` tells. Answers go to standard output, progress and messages to",
+        "standard error. A mistake of the user is one line and exit code 2.",
+        "",
+    ]
+    for path, command in _commands("fathomer", typer.main.get_command(app)):
+        lines += [f"{'#' * path.count(' ')}# `{path}`", "", *_help(command.help or "")]
+        rows = [_row(item) for item in command.params if item.name != "help"]
+        if rows:
+            lines += ["| option | default | meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines)
+
+
+def _commands(path: str, group) -> Iterator[tuple]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if hasattr(command, "commands"):
+            yield from _commands(f"{path} {name}", command)
+
+
+def _help(text: str) -> list[str]:
+    """Set the examples of a help as code, and leave the rest."""
+    lines = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        before, example, command = paragraph.partition("Example: ")
+        lines += ["```", command, "```", ""] if example and not before else [paragraph, ""]
+    return lines
+
+
+def _row(item) -> str:
+    """Tell an argument or an option in one row of a table."""
+    flag = getattr(item, "is_flag", False)
+    value = "" if flag else item.metavar or "N"
+    names = "" if item.param_type_name == "argument" else ", ".join(item.opts + item.secondary_opts)
+    default = "needed" if item.required else f"`{item.default}`"
+    if item.default in (None, False) and not item.required:
+        default = ""
+    again = " May be repeated." if getattr(item, "multiple", False) else ""
+    return _cells(f"`{f'{names} {value}'.strip()}`", default, f"{item.help}{again}")
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def python_page() -> str:
+    """Write the public names of the package with their signatures and docstrings."""
+    links = ",\n".join(f"[{name}](#{name.lower()})" for name in fathomer.__all__)
+    lines = ["# Python", "", "What `import fathomer` gives:", f"{links}.", ""]
+    for name in fathomer.__all__:
+        lines += _entry(getattr(fathomer, name))
+    tree = errors.__doc__.partition("::\n\n")[2]
+    lines += ["## The errors", "", "```text", inspect.cleandoc(tree), "```", ""]
+    return "\n".join(lines)
+
+
+def _entry(found) -> list[str]:
+    """Describe a function, or a class with its fields and methods."""
+    [node] = ast.parse(inspect.getsource(found)).body
+    lines = [f"## {found.__name__}", ""]
+    if isinstance(node, ast.FunctionDef):
+        return [*lines, *_signature(node, found, found.__name__), *_prose(ast.get_docstring(node))]
+    functions = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+    for function in functions:
+        if function.name == "__init__":
+            lines += _signature(function, found, found.__name__)
+    lines += _prose(ast.get_docstring(node))
+    if issubclass(found, Section):
+        return [*lines, "Its fields are [settings](../settings.md).", ""]
+    lines += _fields(node)
+    for function in functions:
+        if not function.name.startswith("_"):
+            lines += [f"### {found.__name__}.{function.name}", ""]
+            whose = f"{found.__name__}." if "classmethod" in _marks(function) else ""
+            lines += _signature(function, found, whose + function.name)
+            lines += _prose(ast.get_docstring(function))
+    return lines
+
+
+def _fields(node: ast.ClassDef) -> list[str]:
+    """List the fields of a class, each with the string that stands below it in the source."""
+    rows = []
+    for part, following in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(part, ast.AnnAssign):
+            told = following.value.value if isinstance(following, ast.Expr) else ""
+            kind = f"`{ast.unparse(part.annotation)}`"
+            rows.append(_cells(f"`{part.target.id}`", kind, " ".join(_prose(told)).strip()))
+    return ["| field | type | meaning |", "|---|---|---|", *rows, ""] if rows else []
+
+
+def _signature(node: ast.FunctionDef, owner, name: str) -> list[str]:
+    """Write what a function takes and gives, one argument per line if there are many."""
+    if "property" in _marks(node):
+        return ["```python", f"{name}: {ast.unparse(node.returns)}", "```", ""]
+    arguments = _split(node.args)
+    gives = "" if node.name == "__init__" else f" -> {ast.unparse(node.returns)}"
+    text = f"{name}({', '.join(arguments)}){gives}"
+    if len(text) > 100:
+        text = "\n".join([f"{name}(", *(f"    {each}," for each in arguments), f"){gives}"])
+    return ["```python", _spelled_out(text, owner), "```", ""]
+
+
+def _marks(node: ast.FunctionDef) -> list[str]:
+    return [ast.unparse(mark) for mark in node.decorator_list]
+
+
+def _split(arguments: ast.arguments) -> list[str]:
+    """Write each argument by itself, without ``self``."""
+    missing = [None] * (len(arguments.args) - len(arguments.defaults))
+    plain = list(zip(arguments.args, [*missing, *arguments.defaults], strict=True))
+    named = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    parts = [
+        ast.unparse(item) + (f" = {ast.unparse(default)}" if default else "")
+        for item, default in [*plain, *named]
+    ]
+    if named:
+        parts.insert(len(plain), "*")
+    return [part for part in parts if part not in ("self", "cls")]
+
+
+def _spelled_out(text: str, owner) -> str:
+    """Write the choices in the place of a name that stands for them."""
+    for name, value in vars(sys.modules[owner.__module__]).items():
+        if get_origin(value) is Literal:
+            text = re.sub(rf"\b{name}\b", f"Literal{list(get_args(value))}", text)
+    return text
+
+
+def _prose(docstring: str | None) -> list[str]:
+    """Turn a docstring into Markdown: marks of code, and examples in blocks."""
+    lines: list[str] = []
+    for paragraph in (docstring or "").split("\n\n"):
+        if paragraph.startswith(">>>"):
+            lines += ["```pycon", paragraph, "```", ""]
+        elif paragraph:
+            named = re.sub(r":\w+:`([^`]+)`", r"`\1`", paragraph)
+            lines += [named.replace("``", "`"), ""]
+    return lines
+
+
+PAGES = {
+    DOCS / "settings.md": settings_page,
+    DOCS / "reference" / "commands.md": commands_page,
+    DOCS / "reference" / "python.md": python_page,
+}
+
+if __name__ == "__main__":
+    for path, page in PAGES.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page(), encoding="utf-8")
