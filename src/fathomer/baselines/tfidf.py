@@ -4,6 +4,8 @@ scikit-learn does the learning; what it has learned is kept as tensors, so that 
 loaded and asked like all others. It sees which words a text has, and which stand side by side, but
 not what they make together. As in scikit-learn's ``TfidfVectorizer``, case says nothing, and what
 has fewer than two letters or digits is passed over. So are words that the tokenizer does not know.
+The weights are held back as scikit-learn does by default (``C`` = 1), which is what a user gets; a few
+texts are learned by heart even so, and ``docs/log.md`` shows what larger values of ``C`` change.
 
     K known words and pairs, B texts, V vocabulary; a pair (a, b) has the key (b + 1) V + a
 """
