@@ -70,6 +70,17 @@ def test_links_between_documents_lead_somewhere(document):
         assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
+def test_every_document_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        document = waiting.pop()
+        reached.add(document)
+        for target in re.findall(r"\]\(([^)#\s]+\.md)", document.read_text(encoding="utf-8")):
+            if not target.startswith("https://"):
+                waiting += {(document.parent / target).resolve()} - reached
+    assert set(DOCUMENTS) <= reached
+
+
 def settings_page():
     """Write docs/settings.md from the settings themselves."""
     lines = [
