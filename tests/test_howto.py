@@ -103,11 +103,11 @@ def test_tune_prints_the_table_that_its_page_shows(tmp_path):
     require("tune")
     write_csv(tmp_path / "few.csv", tiny_examples())
     (search, shown), (train, _) = sessions(PAGES["tune"])
-    quick = re.sub(r"demo --minutes \d+", "few.csv --recipe demo --minutes 0.2", search)
+    quick = re.sub(r"trec (.*)--minutes \d+", r"few.csv \1--minutes 0.2", search)
     done = run(quick, tmp_path)
     assert done.returncode == 0, done.stderr
     printed = done.stdout.splitlines()
     assert printed[0].split() == shown.splitlines()[0].split()
     assert without_figures(printed[-1]) == without_figures(shown.splitlines()[-1])
-    done = run(train.replace("demo", "few.csv"), tmp_path)
+    done = run(train.replace("trec", "few.csv"), tmp_path)
     assert done.returncode == 0, done.stderr
