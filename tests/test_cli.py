@@ -175,7 +175,10 @@ TRAIN = ["train", "data.csv", "--out", "new"]
             "max_depth 9; use 1..4",
         ),
         (["train", "data.csv", "--out", "data.csv/m"], "data.csv/m: cannot be written to (Not a"),
-        (["explain", "model", "good", "--html", "no/page.html"], "no/.page.html."),
+        (
+            ["explain", "model", "good", "--html", "no/page.html"],
+            "no/page.html: No such file or directory",
+        ),
         (
             ["train", "demo", "--folds", "5", "--out", "new"],
             "demo has a test part of its own; leave",

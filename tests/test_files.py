@@ -38,9 +38,18 @@ def test_a_file_is_replaced_whole(tmp_path, content, expected, before):
 
 
 def test_a_folder_that_is_not_there_is_an_error_not_a_new_folder(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "mistyped" / "file", "text")
+    path = tmp_path / "mistyped" / "file"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(path, "text")
+    assert caught.value.filename == str(path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_where_a_folder_should_be_is_named_as_the_user_did(tmp_path):
+    (tmp_path / "page").touch()
+    with pytest.raises(NotADirectoryError) as caught:
+        write_atomically(tmp_path / "page" / "file", "text")
+    assert caught.value.filename == str(tmp_path / "page" / "file")
 
 
 def test_who_reads_the_old_file_goes_on_reading_it(tmp_path):

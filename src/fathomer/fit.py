@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,11 +81,30 @@ def fit(
         state = TrainingState.resume(prepared.network, checkpoint, settings)
     else:
         state = TrainingState.start(prepared.network)
+    events = train(state, prepared, checkpoint=checkpoint, settings=settings)
+    with _made(folder):
+        interrupted = _follow(watch(events), state, folder)
+    metrics = _metrics(state, settings, time.perf_counter() - started)
+    return Fitted(_artifact(prepared, metrics, vectors), interrupted)
+
+
+@contextmanager
+def _made(folder: Path | None) -> Iterator[None]:
+    """Make the folder; if training ends before anything is in it, a new one goes away again."""
+    new = folder is not None and not folder.exists()
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-    interrupted = False
     try:
-        for event in watch(train(state, prepared, checkpoint=checkpoint, settings=settings)):
+        yield
+    finally:
+        if folder and new and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _follow(events: Iterable[Event], state: TrainingState, folder: Path | None) -> bool:
+    """Train, and write down each epoch; say whether Ctrl-C has ended it early."""
+    try:
+        for event in events:
             if folder and isinstance(event, EpochDone):
                 records = [epoch.to_dict() for epoch in state.history]
                 write_atomically(folder / HISTORY, json_lines(records))
@@ -92,12 +112,18 @@ def fit(
         if not state.best_epoch:
             raise
         interrupted = True
+    else:
+        interrupted = False
     state.restore_best()  # also when whoever watches has stopped listening
-    metrics = _metrics(state, settings, time.perf_counter() - started)
+    return interrupted
+
+
+def _artifact(prepared: Prepared, metrics: dict[str, Any], vectors: Path | None) -> Artifact:
+    """Put together what is kept."""
     calibration = _calibrate(prepared, metrics)
     if vectors and prepared.coverage:
         metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
-    artifact = Artifact(
+    return Artifact(
         recipe=prepared.recipe,
         labels=prepared.labels,
         tokenizer=prepared.tokenizer,
@@ -106,7 +132,6 @@ def fit(
         temperature=calibration.temperature if calibration else 1.0,
         thresholds=calibration.thresholds if calibration else None,
     )
-    return Fitted(artifact, interrupted)
 
 
 def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:

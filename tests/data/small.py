@@ -3,7 +3,15 @@
 import gzip
 import io
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathomer.data.corpora import open_source
+from fathomer.data.examples import Example
+from fathomer.errors import FathomerError
 
 QUESTIONS = {
     "train_5500.label": "DESC:manner How does a café earn money ?\nNUM:date When did it open ?\n",
@@ -72,3 +80,16 @@ def write_gz(path: Path, content: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content.encode()))
     return path
+
+
+def pairs(examples: Iterable[Example]) -> list[tuple[str, str]]:
+    """Give labels and texts."""
+    return [(example.label, example.text) for example in examples]
+
+
+def message(data: str, folder: Path, **options: Any) -> str:
+    """Open a corpus that cannot be opened; give the error's line without the folder."""
+    with pytest.raises(FathomerError) as caught:
+        open_source(data, data_dir=folder, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).replace(f"{folder}/", "")

@@ -3,11 +3,20 @@
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fathomer.cli.options import Data, DataDir, Encoding, Json, LabelColumn, TextColumn
+from fathomer.cli.options import (
+    Data,
+    DataDir,
+    Encoding,
+    HeldOut,
+    Json,
+    LabelColumn,
+    Test,
+    TextColumn,
+)
 from fathomer.cli.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
@@ -19,12 +28,8 @@ LABELS = 20
 
 def check(
     data: Data,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Texts to score the result on.")
-    ] = None,
-    held_out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
-    ] = None,
+    test: Test = None,
+    held_out: HeldOut = None,
     data_dir: DataDir = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",

@@ -14,6 +14,7 @@ from fathomer.cli.options import (
     Fold,
     Folder,
     Folds,
+    Html,
     Json,
     LabelColumn,
     MaxDepth,
@@ -40,20 +41,19 @@ if TYPE_CHECKING:
 MATRIX_LABELS = 10
 """Labels that a matrix in a terminal has room for."""
 
+Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the confusion matrix.")]
+Reliability = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
+]
+
 
 def evaluate(
     folder: Folder,
     data: Data,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the confusion matrix.")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
-    ] = None,
-    reliability: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
-    ] = None,
+    plot: Plot = None,
+    html: Html = None,
+    reliability: Reliability = None,
     max_depth: MaxDepth = None,
     precision: Precision = "float32",
     device: Device = "cpu",
@@ -79,27 +79,18 @@ def evaluate(
     trained = predictor.artifact.metrics
     fold, folds = _default_fold(trained, data, fold, folds)
     source = open_source(
-        data,
-        text_column=text_column,
-        label_column=label_column,
-        encoding=encoding,
-        data_dir=data_dir,
-        fold=fold,
-        folds=folds,
-        only="test",
-        multi_label=predictor.multi_label,
-    )
-    messages = messages_console()
+        data, text_column=text_column, label_column=label_column, encoding=encoding,
+        data_dir=data_dir, fold=fold, folds=folds, only="test", multi_label=predictor.multi_label,
+    )  # fmt: skip
     for note in [*source.notes, *_leak(trained, source)]:
-        messages.print(note, highlight=False)
-    tested = source.train if source.test is None else source.test
+        messages_console().print(note)
     if reliability:
-        _draw_reliability(predictor, tested, reliability, max_depth)
+        _draw_reliability(predictor, source.to_score_on, reliability, max_depth)
     if predictor.multi_label:
-        _evaluate_several(predictor, tested, source, max_depth, as_json)
+        _evaluate_several(predictor, source, max_depth, as_json)
         return
-    trained_on = training_texts(source, data_dir=data_dir)
-    report = make_report(predictor, tested, training_texts=trained_on, max_depth=max_depth)
+    seen = training_texts(source, data_dir=data_dir)
+    report = make_report(predictor, source.to_score_on, training_texts=seen, max_depth=max_depth)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
         print_json(report.to_dict() | describe(source))
@@ -156,16 +147,12 @@ def _draw_reliability(
 
 
 def _evaluate_several(
-    predictor: "Predictor",
-    texts: "Examples",
-    source: "Source",
-    max_depth: int | None,
-    as_json: bool,
+    predictor: "Predictor", source: "Source", max_depth: int | None, as_json: bool
 ) -> None:
     """Score a model that gives several labels per text, where no label stands for another."""
     from fathomer.data.corpora import describe
 
-    metrics = predictor.evaluate(texts, max_depth=max_depth)
+    metrics = predictor.evaluate(source.to_score_on, max_depth=max_depth)
     if as_json:
         print_json(metrics.to_dict() | describe(source))
         return

@@ -19,6 +19,17 @@ Work = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder for what interrupted runs go on from.")
 ]
 
+ExperimentName = Annotated[
+    str, typer.Argument(metavar="E.toml", help="An experiment: a file or a shipped name.")
+]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; they share the cores.")]
+Only = Annotated[str | None, typer.Option(metavar="GLOB", help="Only runs with such a name.")]
+Limit = Annotated[int | None, typer.Option(min=0, help="At most so many runs.")]
+Keep = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Also keep the trained models there.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what is left.")]
+
 
 @app.callback(invoke_without_command=True)
 def experiment(context: typer.Context) -> None:
@@ -29,22 +40,16 @@ def experiment(context: typer.Context) -> None:
 
 @app.command()
 def run(
-    recipe: Annotated[
-        str, typer.Argument(metavar="E.toml", help="An experiment: a file or a shipped name.")
-    ],
+    recipe: ExperimentName,
     vectors: Vectors = None,
     data_dir: DataDir = None,
     results: Results = Path("results"),
     work: Work = Path("build/experiments"),
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes; they share the cores.")] = 1,
-    only: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Only runs with such a name.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="At most so many runs.")] = None,
-    keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also keep the trained models there.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is left.")] = False,
+    jobs: Jobs = 1,
+    only: Only = None,
+    limit: Limit = None,
+    keep: Keep = None,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Carry out the runs of an experiment that are not there yet, each into a small JSON file.
@@ -67,25 +72,16 @@ def run(
         for plan in left:
             print_line(plan.name)
         return
-    crew = Crew(
-        [
-            Job(
-                plan=plan,
-                results=results,
-                work=work,
-                vectors=_vectors_file(plan, vectors, data_dir),
-                data_dir=data_dir,
-                keep=keep,
-                command=f"fathomer experiment run recipes/{path.name} --only {plan.name}",
-            )
-            for plan in left
-        ],
-        threads=threads,
-        size=jobs,
-        tell=messages.print,
-        known={(each.corpus, each.model): each.wall_seconds for each in read_runs(results)},
-    )
-    crew.work()
+    command = f"fathomer experiment run recipes/{path.name} --only"
+    todo = [
+        Job(
+            plan=plan, results=results, work=work, data_dir=data_dir, keep=keep,
+            vectors=_vectors_file(plan, vectors, data_dir), command=f"{command} {plan.name}",
+        )
+        for plan in left
+    ]  # fmt: skip
+    known = {(each.corpus, each.model): each.wall_seconds for each in read_runs(results)}
+    Crew(todo, threads, jobs, messages.print, known).work()
     done = {plan.name: str(plan.find(results)) for plan in plans if plan.find(results)}
     if as_json:
         print_json({"runs": len(plans), "done": done})
@@ -181,7 +177,7 @@ def depths(
     from fathomer.predictor import load
 
     source = open_source(data, data_dir=data_dir)
-    found = analyse_depths(load(folder), source.train if source.test is None else source.test)
+    found = analyse_depths(load(folder), source.to_score_on)
     if plot:
         draw_depths(found, plot)
     if as_json:

@@ -1,12 +1,11 @@
 """The command ``fathomer explain``."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fathomer.cli.options import Folder, Json, MaxDepth
+from fathomer.cli.options import Folder, Html, Json, MaxDepth
 from fathomer.cli.output import print_json
 from fathomer.errors import DepthError
 
@@ -14,9 +13,7 @@ from fathomer.errors import DepthError
 def explain(
     folder: Folder,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to classify.")],
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
-    ] = None,
+    html: Html = None,
     max_depth: MaxDepth = None,
     as_json: Json = False,
 ) -> None:

@@ -29,6 +29,13 @@ DataDir = Annotated[
         metavar="D", help="Folder of corpora and vectors; else FATHOMER_DATA, or a cache."
     ),
 ]
+Test = Annotated[str | None, typer.Option(metavar="FILE", help="Texts to score the result on.")]
+HeldOut = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
+]
+Html = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
+]
 Fold = Annotated[
     int | None, typer.Option(metavar="K", help="Which fold of a cross validation is the test part.")
 ]

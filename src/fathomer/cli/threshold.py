@@ -44,15 +44,10 @@ def threshold(
 
     predictor = load(folder)
     source = open_source(
-        data,
-        text_column=text_column,
-        label_column=label_column,
-        encoding=encoding,
-        data_dir=data_dir,
-        only="test",
-        multi_label=predictor.multi_label,
-    )
-    texts = source.train if source.test is None else source.test
+        data, text_column=text_column, label_column=label_column, encoding=encoding,
+        data_dir=data_dir, only="test", multi_label=predictor.multi_label,
+    )  # fmt: skip
+    texts = source.to_score_on
     found = choose_threshold(predictor, texts, precision=precision, recall=recall, label=label)
     if as_json:
         print_json({**found.to_dict(), "label": label})

@@ -2,10 +2,11 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, get_args
 
 import typer
 
@@ -16,9 +17,11 @@ from fathomer.cli.options import (
     Encoding,
     Fold,
     Folds,
+    HeldOut,
     Json,
     LabelColumn,
     MultiLabel,
+    Test,
     TextColumn,
     Vectors,
 )
@@ -30,47 +33,51 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
-    from fathomer.fit import Watch
+    from fathomer.fit import Fitted, Watch
+
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.")]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")]
+MatchParameters = Annotated[
+    bool, typer.Option("--match-parameters", help="Make the model as large as fathomer's.")
+]
+RecipeName = Annotated[
+    str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+]
+Seed = Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")]
+Calibrate = Annotated[
+    bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
+]
+Track = Annotated[
+    str | None, typer.Option(metavar="tensorboard", help="Write a log of the epochs there.")
+]
+Baseline = Annotated[bool, typer.Option("--baseline", help="Train TF-IDF too, to compare with.")]
 
 
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.")],
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")
-    ] = None,
-    match_parameters: Annotated[
-        bool, typer.Option("--match-parameters", help="Make the model as large as fathomer's.")
-    ] = False,
-    recipe: Annotated[
-        str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")] = False,
+    out: Out,
+    model: Model = None,
+    match_parameters: MatchParameters = False,
+    recipe: RecipeName = None,
+    set_: Settings = None,
+    seed: Seed = None,
+    resume: Resume = False,
     multi_label: MultiLabel = False,
-    calibrate: Annotated[
-        bool | None, typer.Option(help="Fit the probabilities to the held-out part (as set).")
-    ] = None,
-    track: Annotated[
-        str | None, typer.Option(metavar="tensorboard", help="Write a log of the epochs there.")
-    ] = None,
+    calibrate: Calibrate = None,
+    track: Track = None,
     vectors: Vectors = None,
-    held_out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Texts to score the result on.")
-    ] = None,
+    held_out: HeldOut = None,
+    test: Test = None,
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
     device: Device = "cpu",
-    baseline: Annotated[
-        bool, typer.Option("--baseline", help="Train TF-IDF too, to compare with.")
-    ] = False,
+    baseline: Baseline = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     encoding: Encoding = "utf-8",
@@ -80,69 +87,37 @@ def train(
 
     Example: fathomer train reviews.csv --out model --recipe small --set train.epochs=5
     """
-    from fathomer.artifact import CONFIG
-    from fathomer.data.corpora import describe, open_source
+    from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
-    from fathomer.fit import CHECKPOINT, check_folder, fit
-    from fathomer.progress import watch
+    from fathomer.fit import check_folder, fit
 
     settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
-    followed = _tracker(track, out)
+    watch = _watch(track, out, settings.train.epochs)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
-    opened = partial(
-        open_source,
-        text_column=text_column,
-        label_column=label_column,
-        encoding=encoding,
-        data_dir=data_dir,
-        multi_label=multi_label or settings.model.multi_label,
-    )
-    source = opened(data, fold=fold, folds=folds)
-    parts = Parts(
-        train=source.train,
-        held_out=opened(held_out).train if held_out else None,
-        test=_to_score_on(opened(test)) if test else source.test,
-    )
+    read = partial(
+        open_source, text_column=text_column, label_column=label_column, encoding=encoding,
+        data_dir=data_dir, multi_label=multi_label or settings.model.multi_label,
+    )  # fmt: skip
+    parts = _parts(read(data, fold=fold, folds=folds), held_out, test, read)
     _check_scoring(parts, settings, baseline)
-    messages = messages_console()
-    if (out / CONFIG).exists() and not resume:
-        messages.print(f"{out}: the model there will be replaced")
-    for line in (f"{data}: {source.train.account()}", *source.notes):
-        messages.print(line)
+    _announce(parts.source, out, resume=resume)
     fitted = fit(
-        parts.train,
-        settings,
-        held_out=parts.held_out,
-        vectors=vectors_file,
-        match_parameters=match_parameters,
-        folder=out,
-        resume=resume,
-        device=device,
-        watch=lambda events: followed(watch(events, messages, epochs=settings.train.epochs)),
-    )
-    command = shlex.join(["fathomer", *sys.argv[1:]])
-    metrics = {**fitted.artifact.metrics, **describe(source), "command": command}
-    artifact = replace(fitted.artifact, metrics=metrics)
-    if match_parameters:
-        size = artifact.recipe.model.hidden_size
-        messages.print(f"hidden size {size}: {metrics['parameters']:,} trainable parameters")
-    artifact.save(out)  # whatever comes next, the model is there
-    metrics |= _scores(artifact, parts, baseline)
-    artifact.save(out)
-    if not fitted.interrupted:
-        (out / CHECKPOINT).unlink(missing_ok=True)
-    if metrics.get("calibration", True) is None:
-        messages.print("not calibrated: the held-out texts have only one label")
-    if as_json:
-        print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
-    else:
-        _print_training(metrics, out)
+        parts.source.train, settings, held_out=parts.held_out, vectors=vectors_file,
+        match_parameters=match_parameters, folder=out, resume=resume, device=device, watch=watch,
+    )  # fmt: skip
+    artifact = _keep(fitted, parts, out, baseline=baseline)
+    _tell(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
-        messages.print(
-            f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
-        )
-        raise typer.Exit(130)
+        _stop(out)
+
+
+def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":
+    """Choose who follows the training: a person, and on request a log of the epochs."""
+    from fathomer.progress import watch
+
+    followed, messages = _tracker(tracker, out), messages_console()
+    return lambda events: followed(watch(events, messages, epochs=epochs))
 
 
 def _tracker(name: str | None, out: Path) -> "Watch":
@@ -160,9 +135,20 @@ def _tracker(name: str | None, out: Path) -> "Watch":
 class Parts(NamedTuple):
     """Hold the texts to learn from, to choose the best epoch by, and to score the result on."""
 
-    train: "Examples"
+    source: "Source"
     held_out: "Examples | None"
     test: "Examples | None"
+
+
+def _parts(
+    source: "Source", held_out: str | None, test: str | None, read: Callable[[str], "Source"]
+) -> Parts:
+    """Read what is held out and scored on, where it does not come with the source."""
+    return Parts(
+        source,
+        held_out=read(held_out).train if held_out else None,
+        test=read(test).to_score_on if test else source.test,
+    )
 
 
 def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
@@ -170,9 +156,36 @@ def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
     from fathomer.training.prepare import check_labels
 
     if parts.test:
-        check_labels(parts.test, parts.train.label_counts)
+        check_labels(parts.test, parts.source.train.label_counts)
     if baseline and not (parts.test or parts.held_out or recipe.train.held_out):
         raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
+
+
+def _announce(source: "Source", out: Path, *, resume: bool) -> None:
+    """Say what is read, and what will be written over."""
+    from fathomer.artifact import CONFIG
+
+    messages = messages_console()
+    if (out / CONFIG).exists() and not resume:
+        messages.print(f"{out}: the model there will be replaced")
+    for line in (f"{source.name}: {source.train.account()}", *source.notes):
+        messages.print(line)
+
+
+def _keep(fitted: "Fitted", parts: Parts, out: Path, *, baseline: bool) -> "Artifact":
+    """Save the model, score it, and save the scores beside it."""
+    from fathomer.data.corpora import describe
+    from fathomer.fit import CHECKPOINT
+
+    command = shlex.join(["fathomer", *sys.argv[1:]])
+    metrics = {**fitted.artifact.metrics, **describe(parts.source), "command": command}
+    artifact = replace(fitted.artifact, metrics=metrics)
+    artifact.save(out)  # whatever comes next, the model is there
+    metrics |= _scores(artifact, parts, baseline)
+    artifact.save(out)
+    if not fitted.interrupted:
+        (out / CHECKPOINT).unlink(missing_ok=True)
+    return artifact
 
 
 def _scores(artifact: "Artifact", parts: Parts, baseline: bool) -> dict[str, Any]:
@@ -185,11 +198,6 @@ def _scores(artifact: "Artifact", parts: Parts, baseline: bool) -> dict[str, Any
     if baseline:
         scores["baseline"] = _baseline(parts, artifact.recipe)
     return scores
-
-
-def _to_score_on(source: "Source") -> "Examples":
-    """Choose the test part of a corpus, or all of a file."""
-    return source.test if source.test is not None else source.train
 
 
 def _recipe(
@@ -224,11 +232,33 @@ def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
     from fathomer.predictor import Predictor
 
     recipe = recipe.updated({"model": {"name": "tfidf"}})
-    artifact = fit(parts.train, recipe, held_out=parts.held_out).artifact
+    artifact = fit(parts.source.train, recipe, held_out=parts.held_out).artifact
     scores = artifact.metrics["held_out"]
     if parts.test:
         scores = Predictor(artifact).evaluate(parts.test).to_dict()
     return {"name": "TF-IDF with logistic regression", **scores}
+
+
+def _tell(artifact: "Artifact", out: Path, *, matched: bool, as_json: bool) -> None:
+    """Say what came out."""
+    metrics, messages = artifact.metrics, messages_console()
+    if matched:
+        size = artifact.recipe.model.hidden_size
+        messages.print(f"hidden size {size}: {metrics['parameters']:,} trainable parameters")
+    if metrics.get("calibration", True) is None:
+        messages.print("not calibrated: the held-out texts have only one label")
+    if as_json:
+        print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
+    else:
+        _print_training(metrics, out)
+
+
+def _stop(out: Path) -> NoReturn:
+    """Say how a training that Ctrl-C has ended can go on."""
+    messages_console().print(
+        f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
+    )
+    raise typer.Exit(130)
 
 
 def _print_training(metrics: dict[str, Any], out: Path) -> None:

@@ -59,6 +59,11 @@ class Source:
     notes: tuple[str, ...] = ()
     """What must be said wherever a figure on these texts is."""
 
+    @property
+    def to_score_on(self) -> Examples:
+        """Choose the test part of a corpus, or all of a file."""
+        return self.train if self.test is None else self.test
+
 
 def describe(source: Source) -> dict[str, Any]:
     """Name what a result must say about its data."""
