@@ -139,10 +139,13 @@ def test_the_figures_of_a_run_agree_with_each_other(carried_out):
     assert run.train_words_per_second > 0 < run.predict_words_per_second
 
 
-def test_a_model_without_depth_has_no_depths(experiment, tmp_path):
+@pytest.mark.parametrize("model", ["tfidf", "s-lstm"])
+def test_a_model_without_depth_has_no_depths(experiment, tmp_path, model):
     plan = Experiment.from_toml(experiment).plans()[1]
+    plan = replace(plan, settings={**plan.settings, "model.name": model})
+    assert plan.forced_depths
     run = carry_out(job(plan, tmp_path), print)
-    assert (run.model, run.depths, run.forced, run.samples) == ("tfidf", (), (), ())
+    assert (run.model, run.depths, run.forced, run.samples) == (model, (), (), ())
     assert run.train_words_per_second > 0
 
 

@@ -9,20 +9,17 @@ of the words' tokens (there, one vector for all words), and texts are pooled as 
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from fathomer.baselines.comparison import ComparisonModel
 from fathomer.nn.graph import WordBatch, sort_by_depth
-from fathomer.nn.interface import Output
 from fathomer.nn.pooling import pool_texts
 from fathomer.nn.slstm import SLSTM
 
 
 class SentenceStateLSTM(ComparisonModel):
     """Let all words exchange information for the same number of steps."""
-
-    knows_depth = True
 
     def build(self, token_size: int) -> int:
         """Make the weights of the steps."""
@@ -33,22 +30,9 @@ class SentenceStateLSTM(ComparisonModel):
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Take all steps; give maximum, mean and sentence node of each text."""
-        depths = self.depths(batch)
+        depths = torch.full_like(batch.words, self.config.max_depth)
         graph = sort_by_depth(batch, depths)  # they are all alike: the order stays
         places = torch.arange(batch.num_words, device=tokens.device)
         nothing = tokens.new_zeros(self.config.max_depth, 0)  # in place of the depth embedding
         words, sentences = self.slstm(tokens, tokens, places, nothing, depths, graph)
         return pool_texts(words, sentences, batch)
-
-    def depths(self, batch: WordBatch) -> Int[Tensor, " N"]:
-        """Give L for each word."""
-        return torch.full_like(batch.words, self.config.max_depth)
-
-    def forward(
-        self,
-        batch: WordBatch,
-        depths: Int[Tensor, " N"] | None = None,
-        max_depth: int | None = None,
-    ) -> Output:
-        """Classify a batch; the depth cannot be forced or capped."""
-        return super().forward(batch, depths, max_depth)._replace(depths=self.depths(batch))

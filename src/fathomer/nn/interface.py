@@ -45,7 +45,7 @@ class Network(nn.Module):
     """Classify packed texts."""
 
     knows_depth = False
-    """Whether the depths of the words mean something."""
+    """Whether each word has a depth, which can be forced and capped."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
