@@ -1,12 +1,17 @@
 """The documents stay true: names in them exist, and the map shows every module."""
 
 import re
+import shlex
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 
 import fathomer
+from fathomer.cli import app
+from fathomer.config import Recipe
+from fathomer.recipes import shipped_experiments, shipped_recipes
 
 from .reference import PAGES
 
@@ -114,3 +119,25 @@ def test_every_option_and_argument_is_explained():
     for line in "".join(page() for page in PAGES.values()).splitlines():
         if line.startswith("| `") and "--" in line:
             assert not re.search(r"\|\s*(None)?\s*\|$", line), line
+
+
+def shown_commands():
+    """Find the commands of all blocks of code, whether their page runs them or not."""
+    for document in DOCUMENTS:
+        for block in re.findall(r"^```\w*\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S):
+            for command in re.findall(
+                r"^(?:\$ )?(?:echo .* \| )?fathomer (.*)", block, re.MULTILINE
+            ):
+                yield pytest.param(command.partition(" > ")[0], id=f"{document.stem}: {command}")
+
+
+@pytest.mark.parametrize("command", list(shown_commands()))
+def test_a_shown_command_has_options_and_settings_that_exist(command):
+    found, arguments = typer.main.get_command(app), shlex.split(command, comments=True)
+    while arguments and arguments[0] in getattr(found, "commands", ()):
+        found = found.commands[arguments.pop(0)]
+    given = found.make_context("fathomer", arguments).params  # parses, and runs nothing
+    Recipe().with_settings(given.get("set_") or [])
+    if recipe := given.get("recipe"):
+        names = shipped_recipes() | shipped_experiments()
+        assert recipe.removeprefix("recipes/").removesuffix(".toml") in names

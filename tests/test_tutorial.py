@@ -11,7 +11,9 @@ import pytest
 from .documents import FATHOMER, blocks, sessions
 from .serve.process import service
 
-PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+SERVING = (DOCS / "serving.md").read_text(encoding="utf-8")
 SESSIONS = dict(sessions(PAGE))
 PORT = "8000"
 
@@ -93,5 +95,7 @@ def test_the_service_answers_as_the_tutorial_shows(printed, workplace):
         assert announced == f"serving model at http://127.0.0.1:{PORT}\n"
         asked = question.replace(f":{PORT}", f":{running.port}")
         assert without_numbers(execute(asked, workplace)) == without_numbers(shown)
+        [other] = re.findall(r"^curl .*", SERVING, re.MULTILINE)
+        assert '"depth":' in execute(other.replace(f":{PORT}", f":{running.port}"), workplace)
         status, headers, _ = running.ask("GET", "/")
         assert (status, headers["content-type"].partition(";")[0]) == (200, "text/html")

@@ -5,7 +5,7 @@ from fathomer.cli.output import print_json, print_line
 
 
 def models(as_json: Json = False) -> None:
-    """List the models, what each costs, and the papers that they come from.
+    """List the models with their costs and papers.
 
     Example: fathomer models --json
     """

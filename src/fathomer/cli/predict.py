@@ -38,9 +38,10 @@ def predict(
     device: Device = "cpu",
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Answer each line of a file, or of standard input, with a line of JSON.
+    """Answer the texts of a file, or of standard input.
 
-    With --out, each row of a table keeps its columns and gets a label and its probability.
+    Each line is answered with a line of JSON. With --out, each row of a table keeps its columns and
+    gets a label and its probability.
 
     Example: echo "a lovely film" | fathomer predict model --depths
 
