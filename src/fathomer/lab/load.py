@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fathomer.data.demo import demo_corpus
 from fathomer.errors import FathomerError
 from fathomer.lab.hostile import attack
 from fathomer.lab.wire import Run, closed_loop, open_loop, post
 from fathomer.predictor import Prediction, Predictor, load
+from fathomer.serve.limits import model_threads
 
 MOST = 2_000_000
 """Requests of a phase at most."""
@@ -45,6 +48,12 @@ class Served:
         """Give the memory that the process has in use."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
         return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Give the processor time that the process has used."""
+        after_name = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2]
+        return sum(map(int, after_name.split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -149,21 +158,32 @@ def _closed(service: Served, work: Workload, connections: int, **bounds: Any) ->
 def _saturation(
     service: Served, work: Workload, predictor: Predictor, connections: int, seconds: float
 ) -> dict[str, Any]:
-    """Let predictor and service take turns, so that both see the same machine."""
-    offline, rates, runs = [], [], []
+    """Let predictor and service take turns, so that all see the same machine."""
+    turn = seconds / ROUNDS
+    at_once = connections * round(work.texts_per_request)
+    offline, as_served, rates, runs = [], [], [], []
+    service_cpu, client_cpu = -service.cpu_seconds, 0.0
     for _ in range(ROUNDS):
-        offline.append(_offline(predictor, work.texts, seconds / ROUNDS))
-        run = _closed(service, work, connections, seconds=seconds / ROUNDS, most=MOST)
+        offline.append(_offline(predictor, work.texts, turn))
+        with _threads(model_threads()):
+            as_served.append(_offline(predictor, work.texts[:at_once], turn))
+        client_cpu -= time.process_time()
+        run = _closed(service, work, connections, seconds=turn, most=MOST)
+        client_cpu += time.process_time()
         rates.append(len(run.replies) / run.seconds)
         runs.append(run)
+    service_cpu += service.cpu_seconds
     together = Run([reply for run in runs for reply in run.replies])
-    rate = statistics.median(rates)
-    texts = rate * work.texts_per_request
+    texts = statistics.median(rates) * work.texts_per_request
     return _summary(together, work) | {
-        "requests_per_second": round(rate, 1),
+        "requests_per_second": round(statistics.median(rates), 1),
         "texts_per_second": round(texts, 1),
         "offline_texts_per_second": round(statistics.median(offline), 1),
         "part_of_offline": round(texts / statistics.median(offline), 3),
+        "as_served_texts_per_second": round(statistics.median(as_served), 1),
+        "part_of_as_served": round(texts / statistics.median(as_served), 3),
+        "service_cpu_ms_per_request": round(service_cpu / len(together.replies) * 1e3, 3),
+        "client_cpu_ms_per_request": round(client_cpu / len(together.replies) * 1e3, 3),
     }
 
 
@@ -175,33 +195,69 @@ def _offline(predictor: Predictor, texts: list[str], seconds: float) -> float:
     return count / (time.perf_counter() - started)
 
 
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _open(service: Served, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
-    before = service.memory_mb
-    run = asyncio.run(
-        open_loop(service.port, work.requests, rate=rate, seconds=seconds, connections=800)
-    )
+    async def watched() -> tuple[Run, list[float]]:
+        memory: list[float] = []
+        watching = asyncio.create_task(_watch(service, memory))
+        run = await open_loop(
+            service.port, work.requests, rate=rate, seconds=seconds, connections=800
+        )
+        watching.cancel()
+        return run, memory
+
+    run, memory = asyncio.run(watched())
     return _summary(run, work) | {
         "offered_per_second": round(rate, 1),
         "seconds": round(run.seconds, 1),
-        "memory_mb": [before, service.memory_mb],
+        "memory_mb": _growth(memory),
+    }
+
+
+async def _watch(service: Served, memory: list[float]) -> None:
+    while True:
+        memory.append(service.memory_mb)
+        await asyncio.sleep(1)
+
+
+def _growth(memory: list[float]) -> dict[str, float]:
+    """Compare the first and the last quarter of what was seen each second."""
+    quarter = max(1, len(memory) // 4)
+    return {
+        "before": memory[0],
+        "first_quarter": statistics.median(memory[:quarter]),
+        "last_quarter": statistics.median(memory[-quarter:]),
+        "most": max(memory),
     }
 
 
 def _hostile(service: Served, work: Workload, seconds: float) -> dict[str, Any]:
     """Mix misbehaving clients with good ones, who must not notice."""
 
-    async def both() -> tuple[dict[str, dict[str, int]], Run]:
-        return await asyncio.gather(
+    async def both() -> tuple[dict[str, dict[str, int]], Run, list[float]]:
+        memory: list[float] = []
+        watching = asyncio.create_task(_watch(service, memory))
+        statuses, good = await asyncio.gather(
             attack(service.port, seconds=seconds, most=MOST),
             closed_loop(service.port, work.requests, connections=2, seconds=seconds, most=MOST),
         )
+        watching.cancel()
+        return statuses, good, memory
 
-    before = service.memory_mb
-    statuses, good = asyncio.run(both())
+    statuses, good, memory = asyncio.run(both())
     return {
         "statuses": statuses,
         "good": _summary(good, work),
-        "memory_mb": [before, service.memory_mb],
+        "memory_mb": _growth(memory),
         "alive": service.process.poll() is None,
     }
 

@@ -91,6 +91,8 @@ class Connection(asyncio.Protocol):
         body = bytes(self._received[head_end + 4 : end])
         self._run.unasked += len(self._received) - end
         self._received.clear()
+        if b"\r\nconnection: close" in head and self._transport is not None:
+            self._transport.close()  # nothing more would be answered on it
         self._finish(int(head[9:12]), body)
 
     def _finish(self, status: int, body: bytes) -> None:
