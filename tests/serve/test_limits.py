@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fathomer.lab.hostile import BEHAVIOURS, attack
-from fathomer.lab.load import Served
+from fathomer.lab.served import Served
 from fathomer.serve.limits import Limits
 
 from .process import service

@@ -98,7 +98,7 @@ def run(
         http=strict_protocol(limits.body_seconds),
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a line for each mistake of a stranger would fill the disk
         access_log=False,
         server_header=False,
         proxy_headers=False,
