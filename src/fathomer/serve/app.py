@@ -68,7 +68,7 @@ class Service:
             response = problem.response()
         except Exception:
             logger.exception("a request could not be answered")
-            response = problems.CRASH.response()
+            response = problems.crash().response()
         await response(scope, receive, send)
 
     async def predict(self, request: Request) -> Response:
@@ -127,7 +127,7 @@ class Service:
         if pending.answer.cancelled():
             raise self._late() if not disconnected else Problem(499, "disconnected", "Gone.")
         if pending.answer.exception():  # the batcher has logged it
-            raise problems.CRASH
+            raise problems.crash()
         return pending.answer.result()
 
     def _busy(self, limit: str) -> Problem:
@@ -180,6 +180,7 @@ def create_app(
     _add_routes(app, service)
     _add_page(app)
     paths = [getattr(route, "path", "") for route in app.routes]
+    # To the application this route is a description; its requests go past it.
     direct = {("POST", "/v1/predict"): service.answer}
     return Gate(app, direct=direct, metrics=service.metrics, paths=paths, token=token)
 

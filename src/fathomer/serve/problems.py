@@ -37,7 +37,9 @@ class Problem(Exception):
         return json_response({"error": self.content}, status=self.status, headers=self.headers)
 
 
-CRASH = Problem(500, "internal", "The service made a mistake; its log says more.")
+def crash() -> Problem:
+    """Say that it was not the client's fault, and no word about the inside; the log has that."""
+    return Problem(500, "internal", "The service made a mistake; its log says more.")
 
 
 def json_response(
@@ -85,5 +87,5 @@ async def on_http_error(_: Request, error: Exception) -> Response:
 
 
 async def on_crash(_: Request, __: Exception) -> Response:
-    """Answer without a word about the inside; the log has the traceback."""
-    return CRASH.response()
+    """Answer what a route did not expect."""
+    return crash().response()
