@@ -21,12 +21,12 @@ def ask(app, method, path):
     messages = []
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
     scope |= {"headers": [], "query_string": b"", "http_version": "1.1", "scheme": "http"}
-    asked = iter([{"type": "http.request", "body": BODY, "more_body": False}])
+    asked = [{"type": "http.request", "body": BODY, "more_body": False}]
 
     async def receive():
-        for message in asked:
-            return message
-        await asyncio.Event().wait()
+        if asked:
+            return asked.pop()
+        return await asyncio.Event().wait()
 
     async def send(message):
         messages.append(message)
