@@ -35,7 +35,7 @@ ORDER = [
     "export.writer", "export.reading", "export.steps", "export", "hub", "tune",
     "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
     "serve.body", "serve.gate", "serve.reference", "serve.app", "serve.server",
-    "lab", "lab.wire", "lab.hostile", "lab.load", "lab.workloads", "lab.machine", "lab.race", "lab.rivals",
+    "lab", "lab.wire", "lab.hostile", "lab.served", "lab.load", "lab.workloads", "lab.machine", "lab.race", "lab.rivals",
     "lab.contestants", "lab.bench", "lab.charts", "lab.published",
     "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
     "lab.groups", "lab.tables", "lab.figures", "lab.claims", "lab.results", "lab.depths",

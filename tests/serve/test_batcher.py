@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -37,7 +38,9 @@ class Started:
 
     def __init__(self, **limits):
         self.echo = Echo()
-        self.batcher = Batcher(self.echo, Limits(**{"batch_seconds": 0.02, **limits}))
+        self.batcher = Batcher(
+            self.echo, Limits(**{"batch_seconds": 0.02, "pause_seconds": 0.02, **limits})
+        )
 
     async def __aenter__(self):
         self.batcher.start()
@@ -105,8 +108,9 @@ def test_a_full_queue_refuses_at_once_and_has_room_again_later():
         async with Started(queue_words=5) as (batcher, echo):
             await occupy(batcher, echo)
             waiting = batcher.submit(["a"], words(5), max_depth=None)
-            assert batcher.full
-            with pytest.raises(QueueFullError):
+            with pytest.raises(QueueFullError, match="queue_words"):
+                batcher.check_room()
+            with pytest.raises(QueueFullError, match="queue_words"):
                 batcher.submit(["b"], words(1), max_depth=None)
             echo.go.set()
             await waiting.answer
@@ -176,6 +180,66 @@ def test_closing_answers_what_is_queued_and_takes_no_more():
             assert await asyncio.gather(*(p.answer for p in queued)) == [
                 [f"{n}@None"] for n in range(5)
             ]
+
+    run(scenario)
+
+
+def test_a_request_that_comes_alone_waits_for_the_pause_only():
+    async def scenario():
+        async with Started(batch_seconds=1, pause_seconds=0.01) as (batcher, _):
+            begun = time.perf_counter()
+            await batcher.submit(["alone"], words(1), max_depth=None).answer
+            assert time.perf_counter() - begun < 0.7
+
+    run(scenario)
+
+
+def test_company_is_waited_for_while_it_keeps_coming():
+    async def scenario():
+        async with Started(batch_seconds=1, pause_seconds=0.3) as (batcher, echo):
+            pending = []
+            for n in range(4):
+                pending.append(batcher.submit([str(n)], words(1), max_depth=None))
+                await asyncio.sleep(0.1)
+            await asyncio.gather(*(p.answer for p in pending))
+            assert [len(texts) for _, texts in echo.batches] == [4]
+
+    run(scenario)
+
+
+def test_company_that_never_ends_is_not_waited_for():
+    async def scenario():
+        async with Started(batch_seconds=0.2, pause_seconds=0.1) as (batcher, _):
+            first = batcher.submit(["first"], words(1), max_depth=None)
+            begun = time.perf_counter()
+            while not first.answer.done():
+                batcher.submit(["more"], words(1), max_depth=None)
+                await asyncio.sleep(0.01)
+                assert time.perf_counter() - begun < 5
+
+    run(scenario)
+
+
+def test_a_full_batch_waits_for_nobody():
+    async def scenario():
+        async with Started(batch_seconds=1, pause_seconds=1, batch_words=4) as (batcher, _):
+            begun = time.perf_counter()
+            both = [batcher.submit(["x"], words(2), max_depth=None).answer for _ in range(2)]
+            await asyncio.gather(*both)
+            assert time.perf_counter() - begun < 0.7
+
+    run(scenario)
+
+
+def test_no_more_requests_wait_than_agreed():
+    async def scenario():
+        async with Started(queue_requests=2) as (batcher, echo):
+            busy = await occupy(batcher, echo)
+            queued = [batcher.submit([str(n)], words(1), max_depth=None) for n in range(2)]
+            with pytest.raises(QueueFullError, match="queue_requests"):
+                batcher.submit(["late"], words(1), max_depth=None)
+            echo.go.set()
+            await asyncio.gather(busy.answer, *(p.answer for p in queued))
 
     run(scenario)
 

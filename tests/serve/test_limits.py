@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fathomer.lab.hostile import BEHAVIOURS, attack
-from fathomer.lab.load import Served
+from fathomer.lab.served import Served
 from fathomer.serve.limits import Limits
 
 from .process import service
@@ -29,6 +29,11 @@ def limits_table():
 
 def test_every_limit_is_documented():
     assert limits_table() in (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+
+
+def waiting(seconds):
+    """Let every batch wait so long for company, so that requests queue."""
+    return ["--limit", f"batch_seconds={seconds}", "--limit", f"pause_seconds={seconds}"]
 
 
 def refused(answer):
@@ -55,7 +60,7 @@ def test_each_limit_is_named_with_its_value(strict):
     assert refused(strict.predict(["a b c d e f"])) == (422, "words_per_text", 5)
     assert refused(strict.predict(["a b c d"] * 3)) == (422, "words_per_request", 10)
     assert strict.predict(["a b c d e", "a b c d e", "x" * 60])[0] == 422
-    assert strict.predict(["a b c d e", "a b c", "x" * 60])[0] == 200
+    assert strict.predict(["a b c d e", "a b c d", "x" * 60])[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -98,6 +103,12 @@ def test_a_body_that_is_too_large_gets_413(running, announced):
     assert answer.endswith(b'"limit":50000}}')
 
 
+def test_a_body_may_be_as_large_as_agreed(running):
+    body = b'{"texts": []}'.ljust(50_000)
+    assert running.ask("POST", "/v1/predict", body)[0] == 200
+    assert running.ask("POST", "/v1/predict", body + b" ")[0] == 413
+
+
 def test_a_body_without_end_is_cut_off(running):
     with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
         connection.sendall(HEAD + b"transfer-encoding: chunked\r\n\r\n")
@@ -121,6 +132,43 @@ def test_a_head_that_does_not_come_is_not_waited_for(running, sent):
     assert time.perf_counter() - begun < 8
 
 
+@pytest.mark.parametrize("part", [b"x: " + b"y" * 900 + b"\r\n", b"y"], ids=["lines", "one line"])
+def test_a_head_without_end_is_cut_off(running, part):
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
+        connection.sendall(HEAD + b"x: ")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            connection.sendall(part * (20_000_000 // len(part)))
+
+
+def test_what_follows_a_last_chunk_without_end_is_cut_off(running):
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as connection:
+        connection.sendall(HEAD + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            connection.sendall(b"x: y\r\n" * 3_000_000)
+
+
+def test_requests_that_come_in_one_go_are_answered_in_order(running):
+    request = b"GET /v1/health/%s HTTP/1.1\r\nhost: x\r\n%s\r\n"
+    goes = [b"live", b"ready", b"live"]
+    sent = b"".join(request % (name, b"") for name in goes)
+    answers = running.raw(sent + request % (b"ready", b"connection: close\r\n"))
+    found = [json.loads(part.partition(b"\n")[0]) for part in answers.split(b"\r\n\r\n")[1:]]
+    assert [answer["status"] for answer in found] == ["live", "ready", "live", "ready"]
+
+
+def test_thousands_of_requests_in_one_go_are_refused(running):
+    sent = b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\n\r\n" * 2_000
+    assert running.raw(sent).count(b"HTTP/1.1 ") < 100
+
+
+def test_a_large_body_to_the_wrong_place_is_told_so(running):
+    data = b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n" + b" " * 300_000
+    request = b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    answer = running.raw(data + request)
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert answer.endswith(b'{"status":"live"}')
+
+
 def test_a_second_head_on_a_connection_is_timed_too(running):
     with socket.create_connection(("127.0.0.1", running.port), timeout=8) as connection:
         connection.sendall(b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -132,13 +180,13 @@ def test_a_second_head_on_a_connection_is_timed_too(running):
 
 
 def test_an_answer_that_takes_longer_than_the_head_may_is_not_cut_off(model):
-    options = ["--limit", "body_seconds=0.3", "--limit", "batch_seconds=0.9"]
+    options = ["--limit", "body_seconds=0.3", *waiting(0.9)]
     with service(model, *options) as slow:
         assert slow.predict(["good film"])[0] == 200
 
 
 def test_beyond_the_deadline_comes_504_and_the_service_goes_on(model):
-    options = ["--limit", "deadline_seconds=0.05", "--limit", "batch_seconds=0.5"]
+    options = ["--limit", "deadline_seconds=0.05", *waiting(0.5)]
     with service(model, *options) as late:
         assert refused(late.predict(["good film"])) == (504, "deadline_seconds", 0.05)
         _, _, metrics = late.ask("GET", "/metrics")
@@ -146,26 +194,27 @@ def test_beyond_the_deadline_comes_504_and_the_service_goes_on(model):
         assert late.ask("GET", "/v1/health/ready")[0] == 200
 
 
-def test_a_full_queue_gets_429_at_once(model):
-    options = ["--limit", "queue_words=2", "--limit", "batch_seconds=1"]
+@pytest.mark.parametrize(("limit", "value"), [("queue_words", 2), ("queue_requests", 1)])
+def test_a_full_queue_gets_429_at_once(model, limit, value):
+    options = ["--limit", f"{limit}={value}", *waiting(1)]
     with service(model, *options) as full:
-        with socket.create_connection(("127.0.0.1", full.port), timeout=20) as waiting:
+        with socket.create_connection(("127.0.0.1", full.port), timeout=20) as first:
             body = b'{"texts": ["good film"]}'
-            waiting.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
+            first.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
             time.sleep(0.2)
             begun = time.perf_counter()
             status, headers, content = full.ask("POST", "/v1/predict", body)
             assert time.perf_counter() - begun < 0.6
             assert (status, headers["retry-after"]) == (429, "1")
-            assert json.loads(content)["error"]["limit"] == 2
-            assert waiting.recv(12) == b"HTTP/1.1 200"
-        assert (
-            b'fathomer_rejected_total{reason="queue_words"} 1.0' in full.ask("GET", "/metrics")[2]
-        )
+            error = json.loads(content)["error"]
+            assert (error["code"], error["limit"]) == (limit, value)
+            assert first.recv(12) == b"HTTP/1.1 200"
+        counted = f'fathomer_rejected_total{{reason="{limit}"}} 1.0'
+        assert counted.encode() in full.ask("GET", "/metrics")[2]
 
 
 def test_who_hangs_up_frees_the_queue(model):
-    options = ["--limit", "queue_words=2", "--limit", "batch_seconds=1"]
+    options = ["--limit", "queue_words=2", *waiting(1)]
     with service(model, *options) as full:
         body = b'{"texts": ["good film"]}'
         with socket.create_connection(("127.0.0.1", full.port)) as leaving:

@@ -12,6 +12,9 @@ def bench_serve(
     folder: Folder,
     connections: Annotated[int, typer.Option(min=1, max=500, help="Clients at a time.")] = 32,
     texts_per_request: Annotated[int, typer.Option(min=1, max=256, help="Texts of each.")] = 8,
+    services: Annotated[
+        int, typer.Option(min=1, max=64, help="Services that share the connections.")
+    ] = 1,
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of most phases.")] = 10.0,
     overload_seconds: Annotated[
         float, typer.Option(min=0, help="Length of the phase at twice the saturation rate.")
@@ -32,6 +35,7 @@ def bench_serve(
         folder,
         connections=connections,
         texts_per_request=texts_per_request,
+        services=services,
         seconds=seconds,
         overload_seconds=overload_seconds,
         hostile_seconds=hostile_seconds,

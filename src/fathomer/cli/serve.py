@@ -1,6 +1,5 @@
 """The command ``fathomer serve``."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +34,7 @@ def serve(
 
     Example: fathomer serve model --port 8000 --limit queue_words=50000
     """
-    from fathomer.serve.limits import Limits
+    from fathomer.serve.limits import Limits, model_threads
 
     try:
         from fathomer.serve.app import create_app
@@ -46,9 +45,7 @@ def serve(
         ) from None
     import torch
 
-    # One core is left to read requests and write answers; two busy threads of a small model and an
-    # event loop on two cores would wait for each other most of the time.
-    torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
+    torch.set_num_threads(threads or model_threads())
     limits = Limits.from_assignments(limit or [])
     token = _read_token(token_file) if token_file else None
     app = create_app(open_model(folder, precision, "cpu"), limits=limits, token=token)

@@ -5,11 +5,7 @@ It starts a service of its own on this machine, and all its phases are bounded i
 
 import asyncio
 import json
-import os
-import signal
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,54 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fathomer.data.demo import demo_corpus
-from fathomer.errors import FathomerError
 from fathomer.lab.hostile import attack
+from fathomer.lab.served import Services, served
 from fathomer.lab.wire import Run, closed_loop, open_loop, post
 from fathomer.predictor import Prediction, Predictor, load
+from fathomer.serve.limits import model_threads
 
 MOST = 2_000_000
 """Requests of a phase at most."""
 ROUNDS = 5
 _TOLERANCE = 1e-5
-
-
-class LoadError(FathomerError, RuntimeError):
-    """Report a service that could not be measured."""
-
-
-@dataclass(frozen=True)
-class Served:
-    """Hold a running service: its process and its port."""
-
-    process: "subprocess.Popen[str]"
-    port: int
-
-    @property
-    def memory_mb(self) -> float:
-        """Give the memory that the process has in use."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
-        return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
-
-
-@contextmanager
-def served(folder: Path, *options: str) -> Iterator[Served]:
-    """Run ``fathomer serve`` on a free port."""
-    command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603
-    assert process.stderr is not None
-    try:
-        first = process.stderr.readline()
-        if not first.startswith("serving "):
-            raise LoadError(f"the service did not start: {first.strip()}")
-        yield Served(process, int(first.rsplit(":", 1)[1]))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
 
 
 @dataclass(frozen=True)
@@ -114,56 +75,70 @@ def bench_serve(
     *,
     connections: int = 32,
     texts_per_request: int = 8,
+    services: int = 1,
     seconds: float = 10.0,
     overload_seconds: float = 60.0,
     hostile_seconds: float = 0.0,
-    options: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Measure a service of the model in ``folder``, beside the predictor itself."""
+    """Measure services of the model in ``folder``, beside the predictor itself."""
     predictor = load(folder)
     work = Workload.of(predictor, texts_per_request=texts_per_request)
     result: dict[str, Any] = {"connections": connections, "texts_per_request": texts_per_request}
-    with served(folder, *options) as service:
+    with served(folder, number=services) as running:
         tell("every text once, compared with the predictor")
-        first = _closed(service, work, connections, most=len(work.requests))
+        first = _closed(running, work, connections, most=len(work.requests))
         result["correctness"] = _summary(first, work)
         tell("saturation, in turns with the predictor alone")
-        result["saturation"] = _saturation(service, work, predictor, connections, seconds)
+        result["saturation"] = _saturation(running, work, predictor, connections, seconds)
         rate = result["saturation"]["requests_per_second"]
         for name, factor, duration in (("half", 0.5, seconds), ("double", 2.0, overload_seconds)):
             if duration:
                 tell(f"{name} of the saturation rate for {duration:g} s")
-                result[name] = _open(service, work, rate * factor, duration)
+                result[name] = _open(running, work, rate * factor, duration)
         if hostile_seconds:
             tell(f"hostile clients for {hostile_seconds:g} s")
-            result["hostile"] = _hostile(service, work, hostile_seconds)
-    result["exit_code"] = service.process.returncode
+            result["hostile"] = _hostile(running, work, hostile_seconds)
+    result["exit_codes"] = running.exit_codes
+    result["log"] = running.log
     return result
 
 
-def _closed(service: Served, work: Workload, connections: int, **bounds: Any) -> Run:
-    return asyncio.run(closed_loop(service.port, work.requests, connections=connections, **bounds))
+def _closed(services: Services, work: Workload, connections: int, **bounds: Any) -> Run:
+    return asyncio.run(
+        closed_loop(services.ports, work.requests, connections=connections, **bounds)
+    )
 
 
 def _saturation(
-    service: Served, work: Workload, predictor: Predictor, connections: int, seconds: float
+    services: Services, work: Workload, predictor: Predictor, connections: int, seconds: float
 ) -> dict[str, Any]:
-    """Let predictor and service take turns, so that both see the same machine."""
-    offline, rates, runs = [], [], []
+    """Let predictor and service take turns, so that all see the same machine."""
+    turn = seconds / ROUNDS
+    at_once = connections * round(work.texts_per_request)
+    offline, as_served, rates, runs = [], [], [], []
+    service_cpu, client_cpu = -services.cpu_seconds, 0.0
     for _ in range(ROUNDS):
-        offline.append(_offline(predictor, work.texts, seconds / ROUNDS))
-        run = _closed(service, work, connections, seconds=seconds / ROUNDS, most=MOST)
+        offline.append(_offline(predictor, work.texts, turn))
+        with _threads(model_threads()):
+            as_served.append(_offline(predictor, work.texts[:at_once], turn))
+        client_cpu -= time.process_time()
+        run = _closed(services, work, connections, seconds=turn, most=MOST)
+        client_cpu += time.process_time()
         rates.append(len(run.replies) / run.seconds)
         runs.append(run)
+    service_cpu += services.cpu_seconds
     together = Run([reply for run in runs for reply in run.replies])
-    rate = statistics.median(rates)
-    texts = rate * work.texts_per_request
+    texts = statistics.median(rates) * work.texts_per_request
     return _summary(together, work) | {
-        "requests_per_second": round(rate, 1),
+        "requests_per_second": round(statistics.median(rates), 1),
         "texts_per_second": round(texts, 1),
         "offline_texts_per_second": round(statistics.median(offline), 1),
         "part_of_offline": round(texts / statistics.median(offline), 3),
+        "as_served_texts_per_second": round(statistics.median(as_served), 1),
+        "part_of_as_served": round(texts / statistics.median(as_served), 3),
+        "service_cpu_ms_per_request": round(service_cpu / len(together.replies) * 1e3, 3),
+        "client_cpu_ms_per_request": round(client_cpu / len(together.replies) * 1e3, 3),
     }
 
 
@@ -175,34 +150,70 @@ def _offline(predictor: Predictor, texts: list[str], seconds: float) -> float:
     return count / (time.perf_counter() - started)
 
 
-def _open(service: Served, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
-    before = service.memory_mb
-    run = asyncio.run(
-        open_loop(service.port, work.requests, rate=rate, seconds=seconds, connections=800)
-    )
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _open(services: Services, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
+    async def watched() -> tuple[Run, list[float]]:
+        memory: list[float] = []
+        watching = asyncio.create_task(_watch(services, memory))
+        run = await open_loop(
+            services.ports, work.requests, rate=rate, seconds=seconds, connections=800
+        )
+        watching.cancel()
+        return run, memory
+
+    run, memory = asyncio.run(watched())
     return _summary(run, work) | {
         "offered_per_second": round(rate, 1),
         "seconds": round(run.seconds, 1),
-        "memory_mb": [before, service.memory_mb],
+        "memory_mb": _growth(memory),
     }
 
 
-def _hostile(service: Served, work: Workload, seconds: float) -> dict[str, Any]:
+async def _watch(services: Services, memory: list[float]) -> None:
+    while True:
+        memory.append(services.memory_mb)
+        await asyncio.sleep(1)
+
+
+def _growth(memory: list[float]) -> dict[str, float]:
+    """Compare the first and the last quarter of what was seen each second."""
+    quarter = max(1, len(memory) // 4)
+    return {
+        "before": memory[0],
+        "first_quarter": statistics.median(memory[:quarter]),
+        "last_quarter": statistics.median(memory[-quarter:]),
+        "most": max(memory),
+    }
+
+
+def _hostile(services: Services, work: Workload, seconds: float) -> dict[str, Any]:
     """Mix misbehaving clients with good ones, who must not notice."""
 
-    async def both() -> tuple[dict[str, dict[str, int]], Run]:
-        return await asyncio.gather(
-            attack(service.port, seconds=seconds, most=MOST),
-            closed_loop(service.port, work.requests, connections=2, seconds=seconds, most=MOST),
+    async def both() -> tuple[dict[str, dict[str, int]], Run, list[float]]:
+        memory: list[float] = []
+        watching = asyncio.create_task(_watch(services, memory))
+        statuses, good = await asyncio.gather(
+            attack(services.ports[0], seconds=seconds, most=MOST),
+            closed_loop(services.ports, work.requests, connections=2, seconds=seconds, most=MOST),
         )
+        watching.cancel()
+        return statuses, good, memory
 
-    before = service.memory_mb
-    statuses, good = asyncio.run(both())
+    statuses, good, memory = asyncio.run(both())
     return {
         "statuses": statuses,
         "good": _summary(good, work),
-        "memory_mb": [before, service.memory_mb],
-        "alive": service.process.poll() is None,
+        "memory_mb": _growth(memory),
+        "alive": services.exit_codes == [None] * len(services.each),
     }
 
 

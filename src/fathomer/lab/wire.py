@@ -91,6 +91,8 @@ class Connection(asyncio.Protocol):
         body = bytes(self._received[head_end + 4 : end])
         self._run.unasked += len(self._received) - end
         self._received.clear()
+        if b"\r\nconnection: close" in head and self._transport is not None:
+            self._transport.close()  # nothing more would be answered on it
         self._finish(int(head[9:12]), body)
 
     def _finish(self, status: int, body: bytes) -> None:
@@ -126,14 +128,22 @@ async def connect(port: int, run: Run) -> Connection:
 
 
 async def closed_loop(
-    port: int, requests: Sequence[bytes], *, connections: int, seconds: float = 3600.0, most: int
+    ports: Sequence[int],
+    requests: Sequence[bytes],
+    *,
+    connections: int,
+    seconds: float = 3600.0,
+    most: int,
 ) -> Run:
-    """Keep so many connections busy until the time is over or ``most`` requests were sent."""
+    """Keep so many connections busy until the time is over or ``most`` requests were sent.
+
+    The services at ``ports`` get equally many of them.
+    """
     run = Run()
     numbers: Iterator[int] = iter(range(most))
     started = time.perf_counter()
 
-    async def ask_on() -> None:
+    async def ask_on(port: int) -> None:
         connection = await connect(port, run)
         for number in numbers:
             begun = time.perf_counter()
@@ -146,13 +156,18 @@ async def closed_loop(
             run.replies.append(Reply(which, status, body, time.perf_counter() - begun))
         await connection.close()
 
-    await asyncio.gather(*(ask_on() for _ in range(connections)))
+    await asyncio.gather(*(ask_on(ports[n % len(ports)]) for n in range(connections)))
     run.seconds = time.perf_counter() - started
     return run
 
 
 async def open_loop(
-    port: int, requests: Sequence[bytes], *, rate: float, seconds: float, connections: int
+    ports: Sequence[int],
+    requests: Sequence[bytes],
+    *,
+    rate: float,
+    seconds: float,
+    connections: int,
 ) -> Run:
     """Send requests at a steady rate, over at most so many connections."""
     run = Run()
@@ -163,7 +178,7 @@ async def open_loop(
     async def ask(number: int, due: float) -> None:
         while idle and not idle[-1].open:  # the server closes what rests for long
             idle.pop()
-        connection = idle.pop() if idle else await connect(port, run)
+        connection = idle.pop() if idle else await connect(ports[number % len(ports)], run)
         which = number % len(requests)
         status, body = await connection.ask(requests[which])
         run.replies.append(Reply(which, status, body, time.perf_counter() - due))

@@ -1,6 +1,7 @@
 """The application: routes under /v1, metrics, and the page for people."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,6 +12,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from fathomer import __version__
 from fathomer.artifact import versions
@@ -24,6 +26,8 @@ from fathomer.serve.metrics import Metrics
 from fathomer.serve.problems import Problem, beyond, json_response
 from fathomer.serve.reference import reference_page
 from fathomer.text.tokenizer import Words
+
+logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).parent / "page"
 _MEDIA = {
@@ -56,19 +60,29 @@ class Service:
         self.metrics.watch(self.batcher)
         self.request_model = schema.request_model(limits, max_depth=predictor.max_depth)
 
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for labels without the layers around a route: they cost more than ours."""
+        try:
+            response = await self.predict(Request(scope, receive))
+        except Problem as problem:
+            response = problem.response()
+        except Exception:
+            logger.exception("a request could not be answered")
+            response = problems.crash().response()
+        await response(scope, receive, send)
+
     async def predict(self, request: Request) -> Response:
         """Label texts; one answer per text, in order."""
         body = await read_body(request, self.limits)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.limits.deadline_seconds
-        if self.batcher.full:  # before any work is done for it
-            raise self._busy()
-        asked = self._parse(body)
-        words = await self._split(asked.texts)
         try:
+            self.batcher.check_room()  # before any work is done for it
+            asked = self._parse(body)
+            words = await self._split(asked.texts)
             pending = self.batcher.submit(asked.texts, words, max_depth=asked.max_depth)
-        except QueueFullError:
-            raise self._busy() from None
+        except QueueFullError as full:
+            raise self._busy(*full.args) from None
         predictions = await self._answered(pending, request, deadline - loop.time())
         answers = [prediction.to_dict(words=asked.depths) for prediction in predictions]
         return json_response({"predictions": answers})
@@ -113,23 +127,17 @@ class Service:
         if pending.answer.cancelled():
             raise self._late() if not disconnected else Problem(499, "disconnected", "Gone.")
         if pending.answer.exception():  # the batcher has logged it
-            raise Problem(500, "internal", "The service made a mistake; its log says more.")
+            raise problems.crash()
         return pending.answer.result()
 
-    def _busy(self) -> Problem:
-        self.metrics.rejected("queue_words")
-        return Problem(
-            429,
-            "queue_words",
-            "Too many words wait for the model; try again soon.",
-            limit=self.limits.queue_words,
-            headers={"retry-after": "1"},
-        )
+    def _busy(self, limit: str) -> Problem:
+        self.metrics.rejected(limit)
+        message = "Too much waits for the model; try again soon."
+        return beyond(self.limits, limit, message, status=429, headers={"retry-after": "1"})
 
     def _late(self) -> Problem:
-        seconds = self.limits.deadline_seconds
-        message = f"There was no answer within {seconds:g} seconds."
-        return Problem(504, "deadline_seconds", message, limit=seconds)
+        message = f"There was no answer within {self.limits.deadline_seconds:g} seconds."
+        return beyond(self.limits, "deadline_seconds", message, status=504)
 
     def describe(self) -> dict[str, Any]:
         """Describe the model and the limits."""
@@ -172,7 +180,9 @@ def create_app(
     _add_routes(app, service)
     _add_page(app)
     paths = [getattr(route, "path", "") for route in app.routes]
-    return Gate(app, metrics=service.metrics, paths=paths, token=token)
+    # To the application this route is a description; its requests go past it.
+    direct = {("POST", "/v1/predict"): service.answer}
+    return Gate(app, direct=direct, metrics=service.metrics, paths=paths, token=token)
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:

@@ -7,6 +7,7 @@ A long request is read in several batches; one that was dropped meanwhile costs 
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class QueueFullError(Exception):
-    """Report that too many words wait for the model."""
+    """Report that too much waits for the model; the argument names the limit."""
 
 
 class Answering(Protocol):
@@ -99,10 +100,14 @@ class Batcher:
         """Tell whether requests are taken."""
         return not self._closing and self._thread is not None and self._thread.is_alive()
 
-    @property
-    def full(self) -> bool:
-        """Tell whether the queue has no room."""
-        return self._queued_words >= self._limits.queue_words
+    def check_room(self) -> None:
+        """Raise an error if nothing more may wait."""
+        for name, waiting in (
+            ("queue_words", self._queued_words),
+            ("queue_requests", len(self._queue)),
+        ):
+            if waiting >= getattr(self._limits, name) or self._closing:
+                raise QueueFullError(name)
 
     @property
     def queued_words(self) -> int:
@@ -121,8 +126,7 @@ class Batcher:
             pending.answer.set_result([])
             return pending
         with self._changed:
-            if self.full or self._closing:
-                raise QueueFullError
+            self.check_room()
             self._queue.append(pending)
             self._queued_words += sum(pending.costs)
             # Waking the thread for each request would cost it more than it gains.
@@ -154,11 +158,18 @@ class Batcher:
             self._changed.wait_for(lambda: self._queue or self._closing)
             if self._closing and not self._queue:
                 return None
-            self._changed.wait_for(
-                lambda: self._queued_words >= self._limits.batch_words or self._closing,
-                timeout=self._limits.batch_seconds,
-            )
+            self._wait_for_company()
             return self._fill()
+
+    def _wait_for_company(self) -> None:
+        """Wait while requests keep coming, until a batch is full or the time is over."""
+        end = time.monotonic() + self._limits.batch_seconds
+        seen = -1
+        while seen != len(self._queue) and time.monotonic() < end:
+            if self._queued_words >= self._limits.batch_words or self._closing:
+                return
+            seen = len(self._queue)
+            self._changed.wait(min(self._limits.pause_seconds, end - time.monotonic()))
 
     def _fill(self) -> list[Part]:
         """Take texts in the order of their coming; one above the budget of words goes alone."""

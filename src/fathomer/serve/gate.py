@@ -2,7 +2,7 @@
 
 import hmac
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,12 +27,22 @@ GUARDED = ("/v1/predict", "/v1/model", "/metrics")
 
 
 class Gate:
-    """Let requests through to the application that carry the token, if one is asked for."""
+    """Let requests through that carry the token, if one is asked for.
+
+    They go to the application, or past its layers to whom ``direct`` names for method and path.
+    """
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, paths: Iterable[str], token: str | None
+        self,
+        app: ASGIApp,
+        *,
+        direct: Mapping[tuple[str, str], ASGIApp],
+        metrics: Metrics,
+        paths: Iterable[str],
+        token: str | None,
     ) -> None:
         self.app = app
+        self._direct = direct
         self._metrics = metrics
         self._paths = frozenset(paths)
         self._expected = f"bearer {token}".encode() if token else None
@@ -53,7 +63,9 @@ class Gate:
             await send(message)
 
         try:
-            app = self.app if self._may_pass(scope) else _no_token
+            app = self._direct.get((scope["method"], scope["path"]), self.app)
+            if not self._may_pass(scope):
+                app = _no_token
             await app(scope, receive, send_strictly)
         finally:
             # Only paths that exist become labels: a stranger cannot fill the memory with others.

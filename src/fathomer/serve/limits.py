@@ -1,5 +1,6 @@
 """What the service allows, in one place: sizes, times, and the room of its queue."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -18,8 +19,12 @@ class Limits(Section):
     words_per_text: int = setting(4_000, "words of a text", low=1)
     words_per_request: int = setting(20_000, "words of all texts of a request", low=1)
     queue_words: int = setting(10_000, "words that wait for the model; then 429", low=1)
+    queue_requests: int = setting(256, "requests that wait for the model; then 429", low=1)
     batch_words: int = setting(4_000, "words that the model reads at a time", low=1)
-    batch_seconds: float = setting(0.005, "time to wait for company in a batch", low=0, high=1)
+    batch_seconds: float = setting(0.03, "time to wait for company in a batch", low=0, high=1)
+    pause_seconds: float = setting(
+        0.001, "time without a new request that ends the wait for company", low=0, high=1
+    )
     body_seconds: float = setting(10.0, "time to send a request; then 408", low=0.01, high=3600)
     deadline_seconds: float = setting(10.0, "time to be answered; then 504", low=0.01, high=3600)
     idle_seconds: float = setting(30.0, "time that a connection may rest", low=0.01, high=3600)
@@ -41,3 +46,12 @@ class Limits(Section):
                 raise ConfigError(f"--limit {assignment}: expected name=number") from None
             values[name.strip()] = int(number) if number.is_integer() else number
         return cls.from_dict(values)
+
+
+def model_threads() -> int:
+    """Give the threads that the model gets unless told otherwise.
+
+    One core is left to read requests and write answers; two busy threads of a small model and an
+    event loop on two cores would wait for each other most of the time.
+    """
+    return max(1, (os.cpu_count() or 1) - 1)

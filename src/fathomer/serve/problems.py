@@ -37,6 +37,11 @@ class Problem(Exception):
         return json_response({"error": self.content}, status=self.status, headers=self.headers)
 
 
+def crash() -> Problem:
+    """Say that it was not the client's fault, and no word about the inside; the log has that."""
+    return Problem(500, "internal", "The service made a mistake; its log says more.")
+
+
 def json_response(
     content: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
@@ -45,9 +50,16 @@ def json_response(
     return Response(body, status, headers, media_type="application/json")
 
 
-def beyond(limits: Limits, name: str, message: str, *, status: int = 422) -> Problem:
+def beyond(
+    limits: Limits,
+    name: str,
+    message: str,
+    *,
+    status: int = 422,
+    headers: dict[str, str] | None = None,
+) -> Problem:
     """Say which limit a request exceeds."""
-    return Problem(status, name, message, limit=getattr(limits, name))
+    return Problem(status, name, message, limit=getattr(limits, name), headers=headers)
 
 
 def not_as_described(error: ValidationError, limits: Limits) -> Problem:
@@ -75,5 +87,5 @@ async def on_http_error(_: Request, error: Exception) -> Response:
 
 
 async def on_crash(_: Request, __: Exception) -> Response:
-    """Answer without a word about the inside; the log has the traceback."""
-    return Problem(500, "internal", "The service made a mistake; its log says more.").response()
+    """Answer what a route did not expect."""
+    return crash().response()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fathomer.serve.limits import Limits
 
@@ -17,28 +17,64 @@ _SWITCH_SECONDS = 0.0005
 in each of its many small operations; at Python's 5 ms the slowest answers came far later."""
 
 
-def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Make connections that are closed when a request's head does not come in time."""
+_HEAD_BYTES = 65_536
+"""What may come without getting a request any further: heads, and what follows a last chunk."""
+_PIPELINED = 8
+"""Requests that may wait on a connection behind the one that is being answered."""
+_FAREWELL_SECONDS = 0.5
+"""How long a resting connection is kept at the end, for a request that is on its way already."""
 
-    class TimedProtocol(H11Protocol):
+
+def strict_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Make connections that are closed when a request's head does not come in time, or never ends."""
+
+    class StrictProtocol(HttpToolsProtocol):
         _head_timer: asyncio.TimerHandle | None = None
+        _head_bytes = 0
+        _ending = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._watch_head()
 
         def data_received(self, data: bytes) -> None:
+            self._head_bytes += len(data)
             super().data_received(data)
+            if self._head_bytes > _HEAD_BYTES:
+                self.transport.close()
             self._watch_head()
+
+        def on_headers_complete(self) -> None:
+            self._head_bytes = 0
+            if len(self.pipeline) >= _PIPELINED:
+                raise ValueError("too many requests at once")  # the parser stops, and answers 400
+            super().on_headers_complete()
+            if self._ending:
+                self.cycle.keep_alive = False
+
+        def on_body(self, body: bytes) -> None:
+            self._head_bytes = 0
+            super().on_body(body)
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             self._stop_watching()
 
+        def shutdown(self) -> None:
+            """Answer what is here or on its way, then close."""
+            if self._ending or not self._resting:
+                super().shutdown()
+            else:
+                self.loop.call_later(_FAREWELL_SECONDS, self.shutdown)
+            self._ending = True
+
+        @property
+        def _resting(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
         def _watch_head(self) -> None:
             """Run the clock from a head's first byte until its request is there."""
-            between = self.cycle is None or self.cycle.response_complete
-            if not between:
+            if not self._resting:
                 self._stop_watching()
             elif self._head_timer is None and not self.transport.is_closing():
                 self._head_timer = self.loop.call_later(seconds, self.transport.close)
@@ -48,7 +84,7 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
                 self._head_timer.cancel()
                 self._head_timer = None
 
-    return TimedProtocol
+    return StrictProtocol
 
 
 def run(
@@ -59,10 +95,10 @@ def run(
     listener = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http=timed_protocol(limits.body_seconds),
+        http=strict_protocol(limits.body_seconds),
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a line for each mistake of a stranger would fill the disk
         access_log=False,
         server_header=False,
         proxy_headers=False,
