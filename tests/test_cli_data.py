@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fathomer.data.corpora import CORPORA
+from fathomer.data.pretrained import VECTORS
 
 from .data import small
 from .data.real import real_data
@@ -49,6 +50,19 @@ def test_the_list_names_every_corpus_and_whether_it_is_there(run, mr, tmp_path):
     found = json.loads(out)
     assert found["data_dir"] == "elsewhere"
     assert [row["name"] for row in found["corpora"] if row["present"]] == ["demo"]
+    assert found["vectors"] == dict.fromkeys(VECTORS, False)
+
+
+def test_the_list_names_the_published_vectors_and_the_users_own(run, tmp_path):
+    published = {"glove.42B.300d.zip": "", "own.2d.txt.gz": "", "notes.md": ""}
+    small.write_files(tmp_path / "vectors", published)
+    code, out, _ = run("data", "list", "--json")
+    assert code == 0
+    wanted = {"glove.840B.300d": False, "glove.42B.300d": True, "own.2d": True}
+    assert json.loads(out)["vectors"] == wanted
+    code, out, _ = run("data", "list")
+    assert "\nown.2d               word vectors  present\n" in out
+    assert "\nglove.840B.300d      word vectors  -\n" in out
 
 
 def test_a_check_prints_counts_and_warns_on_stderr(run, tmp_path):

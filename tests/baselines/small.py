@@ -1,24 +1,22 @@
 """Small models with random weights, for the tests of the comparison models."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from fathomer.baselines import build_model
 from fathomer.config import ModelConfig
-from fathomer.nn import Network, WordBatch
+from fathomer.nn import Network
 
-SIZES = {
-    "vocab_size": 20,
-    "num_labels": 3,
-    "word_size": 5,
-    "char_size": 4,
-    "char_input_size": 3,
-    "depth_size": 7,
-    "hidden_size": 16,
-    "max_depth": 4,
-}
+from ..nn import networks
+from ..nn.networks import packed
+
+SIZES = {**networks.SIZES, "hidden_size": 16}
 RAGGED = [[4, 8, 15], [], [16], [3, 3, 0, 19, 7, 2, 11], [7, 1]]
+LONG = [*networks.RAGGED, *networks.random_texts(seed=1, texts=5, longest=60)]
+"""With unknown words, as :func:`packed` knows them."""
+WORDY = [text for text in LONG if text]
 
 
 def small_config(name: str, **settings: Any) -> ModelConfig:
@@ -34,17 +32,28 @@ def small_model(name: str, *, seed: int = 0, **settings: Any) -> Network:
         for parameter in network.parameters():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
             parameter.copy_(parameter + 0.3 * noise)
-        if network.word_vectors is not None:
-            network.embedding.char.bytes.weight[0] = 0  # the byte that pads
+        for module in network.modules():
+            if isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
+                module.weight[module.padding_idx] = 0
     return network
 
 
 def tokens_of(network: Network, text: list[int]) -> torch.Tensor:
     """Give the tokens of a text, one row per word."""
-    tokens, places = network.embedding(WordBatch.from_ids([text]))
+    tokens, places = network.embedding(packed([text]))
     return tokens[places]
 
 
 def assert_close(found: torch.Tensor, wanted: torch.Tensor) -> None:
     """Compare to the last digits of float64, but for tables that were rounded to float32."""
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
+
+
+def assert_agrees(
+    network: Network,
+    oracle: Callable[[Network, list[int]], torch.Tensor],
+    texts: Sequence[list[int]],
+) -> None:
+    """Compare a model's answers with those of slow plain loops, text by text."""
+    for text in texts:
+        assert_close(network(packed([text])).logits[0], oracle(network, text))

@@ -19,7 +19,8 @@ from fathomer.nn.interface import DirectNetwork
 from fathomer.predictor import Predictor
 from fathomer.training.events import EpochDone
 
-from .small import RAGGED, small_model
+from ..nn.networks import packed
+from .small import LONG, small_model
 
 SMALL = Recipe().updated(
     {
@@ -105,9 +106,12 @@ def test_an_answer_is_the_same_alone_and_in_company(name):
 def test_any_batch_has_the_answers_of_its_texts(name, grad):
     network = small_model(name)
     with torch.set_grad_enabled(grad):
-        company = network(WordBatch.from_ids(RAGGED)).logits
-        alone = [network(WordBatch.from_ids([text])).logits for text in RAGGED]
-    torch.testing.assert_close(company, torch.cat(alone), rtol=0, atol=1e-9)
+        company = network(packed(LONG)).logits
+        reversed_ = network(packed(LONG[::-1])).logits
+        alone = torch.cat([network(packed([text])).logits for text in LONG])
+    assert company.std(0).min() > 1e-3, "the answers do not tell the texts apart"
+    torch.testing.assert_close(company, alone, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(reversed_.flip(0), alone, rtol=1e-9, atol=1e-9)
 
 
 @every_model
@@ -123,8 +127,8 @@ def test_batches_without_texts_or_words_are_answered(name, texts):
 @trained_in_steps
 def test_gradients_reach_every_parameter(name):
     network = small_model(name).train()
-    logits = network(WordBatch.from_ids(RAGGED)).logits
-    torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1, 2, 0, 1])).backward()
+    logits = network(packed(LONG)).logits
+    torch.nn.functional.cross_entropy(logits, torch.arange(len(LONG)) % 3).backward()
     for parameter_name, parameter in network.named_parameters():
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.isfinite().all(), parameter_name

@@ -27,7 +27,7 @@ from .small import small_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
-# H hidden_size, T width of a token, Y labels, L max_depth, I depth_size
+# H hidden_size, T width of a token, V vocabulary, Y labels, L max_depth, I depth_size
 STEPS = "(21*H*H + 7*H) + 7*H*H + (3*H*H + 3*H) + 2*H*H + H*H"  # window, sentence, node
 BILSTM = "2 * (4*(H//2) * (T + H//2) + 4*(H//2))"
 FORMULAS = {
@@ -39,7 +39,14 @@ FORMULAS = {
     "star-transformer": "(T*H + H) + 4 * 2 * (4*(H*H + H) + 2*H) + 3*H*Y + Y",
     "adasent": "(T*H + H) + (2*H*H + H) + (6*H + 3) + H + H*Y + Y",
     "capsule-b": "12*T*H + 3 * (H + 64*H + 64 + 24*8*64 + 8*(Y+1)*64)",
+    "dpcnn": "(3*T*H + H) + 14 * (3*H*H + H) + H*Y + Y",
+    "drnn": "3 * (T*H + H*H + 2*H) + (H*H + H) + H*Y + Y",
+    "region-embedding": "(T*H + H) + 7*V*H + H*Y + Y",
+    "swem-concat": "(T*H + H) + (2*H*H + H) + H*Y + Y",
+    "text-cnn": "(3 + 4 + 5) * T * (H//4) + 3*(H//4) + 3*(H//4)*Y + Y",
 }
+CHAR_CNN = "256*C + (7*C*H + H) + (7*H*H + H) + 4 * (3*H*H + H) + 2 * (H*H + H) + H*Y + Y"
+"""Of the one model that has no word vectors; C char_input_size."""
 
 
 def embedding_parameters(config):
@@ -58,12 +65,20 @@ def test_a_model_has_as_many_parameters_as_its_formula_says(name, settings):
     letters = {
         "H": config.hidden_size,
         "T": config.word_size + config.char_size,
+        "V": config.vocab_size,
         "Y": config.num_labels,
         "L": config.max_depth,
         "I": config.depth_size,
     }
     wanted = eval(FORMULAS[name], letters) + embedding_parameters(config)
     assert trainable_parameters(build_model(config)) == count_parameters(config) == wanted
+
+
+def test_the_model_that_reads_characters_has_no_word_vectors():
+    config = small_config("char-cnn")
+    letters = {"H": config.hidden_size, "C": config.char_input_size, "Y": config.num_labels}
+    assert count_parameters(config) == eval(CHAR_CNN, letters)
+    assert build_model(config).word_vectors is None
 
 
 @cache

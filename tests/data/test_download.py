@@ -1,14 +1,16 @@
 """Downloads: whole and right, or not at all. The server is a local one."""
 
 import hashlib
+import os
 import threading
+import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from fathomer.data.corpora import CORPORA, open_source
-from fathomer.data.download import INCOMING, Download, downloads_of, fetch
+from fathomer.data.download import INCOMING, LEFT_BEHIND, Download, downloads_of, fetch
 from fathomer.data.pretrained import VECTORS, find_vectors
 from fathomer.errors import DataError, FathomerError, MissingFileError
 
@@ -78,7 +80,7 @@ def message(download, **options) -> str:
         fetch(download, **options)
     assert "\n" not in str(caught.value)
     assert not download.path.exists()
-    assert not (download.path.parent / INCOMING).exists()
+    assert not list(download.path.parent.glob(".*"))
     return str(caught.value)
 
 
@@ -128,10 +130,27 @@ def test_ctrl_c_leaves_nothing_half_written(server, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_download_left_is_cleared_away(server, tmp_path):
-    (tmp_path / INCOMING).mkdir()
-    (tmp_path / INCOMING / "tmp123").write_bytes(b"half")
+@pytest.mark.parametrize(("age", "left"), [(LEFT_BEHIND + 60, []), (LEFT_BEHIND - 60, ["tmp123"])])
+def test_what_a_killed_download_left_is_cleared_away_in_time(server, tmp_path, age, left):
+    half = tmp_path / f"{INCOMING}abc" / "tmp123"
+    small.write_files(half.parent, {half.name: "half"})
+    for path in (half, half.parent):
+        os.utime(path, (time.time() - age,) * 2)
     fetch(Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256))
+    assert (tmp_path / "a.txt").read_bytes() == CONTENT
+    assert [path.name for path in tmp_path.glob(".*/*")] == left
+
+
+def test_two_downloads_at_a_time_do_not_disturb_each_other(server, tmp_path):
+    download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
+
+    class Interrupted(Bar):
+        def start(self, total):
+            super().start(total)
+            fetch(download)  # another process, while this one has nothing yet
+            download.path.unlink()
+
+    assert fetch(download, bar=Interrupted(), retries=0).read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 

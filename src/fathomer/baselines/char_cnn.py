@@ -16,16 +16,15 @@ stead of a hidden layer over all of them.
 """
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 from torch.nn.functional import max_pool1d
 
-from fathomer.baselines.comparison import refuse_depths
+from fathomer.baselines.comparison import Depthless
 from fathomer.baselines.spelling import spelled, vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.nn.embedding import NUM_BYTES
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.interface import Network, Output
 from fathomer.nn.network import initialise
 
 WIDTHS = (7, 7, 3, 3, 3, 3)
@@ -34,7 +33,7 @@ POOLED = (0, 1, 5)
 SPACE = 32
 
 
-class CharacterCNN(Network):
+class CharacterCNN(Depthless):
     """Read the characters of a text."""
 
     spellings: Tensor
@@ -56,19 +55,13 @@ class CharacterCNN(Network):
         self.hidden_dropout = nn.Dropout(config.hidden_dropout)
         initialise(self)
 
-    def forward(
-        self,
-        batch: WordBatch,
-        depths: Int[Tensor, " N"] | None = None,
-        max_depth: int | None = None,
-    ) -> Output:
-        """Classify a batch; there is no depth to force or to cap."""
-        refuse_depths(self.config, depths, max_depth)
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
         features = self.read(characters(batch, self.spellings))
         for layer in self.hidden:
             features = torch.relu(layer(self.hidden_dropout(features)))
-        logits = self.output(self.hidden_dropout(features))
-        return Output(logits, depths=torch.zeros_like(batch.words))
+        logits: Tensor = self.output(self.hidden_dropout(features))
+        return logits
 
     def read(self, text: UInt8[Tensor, "B T"]) -> Float[Tensor, "B H"]:
         """Give the strongest response of each feature map after six convolutions."""

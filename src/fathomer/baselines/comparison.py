@@ -18,7 +18,27 @@ from fathomer.nn.interface import Network, Output
 from fathomer.nn.network import initialise
 
 
-class ComparisonModel(Network):
+class Depthless(Network):
+    """Classify in another way than ours, in which words have no depth."""
+
+    def forward(
+        self,
+        batch: WordBatch,
+        depths: Int[Tensor, " N"] | None = None,
+        max_depth: int | None = None,
+    ) -> Output:
+        """Classify a batch; there is no depth to force or to cap."""
+        if depths is not None or max_depth is not None:
+            name = self.config.name
+            raise DepthError(f"the model {name} has no depth that could be forced or capped")
+        return Output(self.classify(batch), depths=torch.zeros_like(batch.words))
+
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
+        raise NotImplementedError
+
+
+class ComparisonModel(Depthless):
     """Embed the words as our network does, read them in another way, and classify."""
 
     def __init__(
@@ -52,32 +72,18 @@ class ComparisonModel(Network):
         logits: Tensor = self.output(self.hidden_dropout(self.read(tokens, batch)))
         return logits
 
-    def forward(
-        self,
-        batch: WordBatch,
-        depths: Int[Tensor, " N"] | None = None,
-        max_depth: int | None = None,
-    ) -> Output:
-        """Classify a batch; there is no depth to force or to cap."""
-        refuse_depths(self.config, depths, max_depth)
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
         if not batch.num_texts:
-            return Output(
-                self.word_vectors.weight.new_zeros(0, self.config.num_labels), batch.words
-            )
+            return self.word_vectors.weight.new_zeros(0, self.config.num_labels)
         tokens, places = self.embedding(batch)
         tokens = self.word_dropout(tokens.index_select(0, places))
-        return Output(self.score(tokens, batch), depths=torch.zeros_like(batch.words))
+        return self.score(tokens, batch)
 
     @property
     def word_vectors(self) -> nn.Embedding:
         """Give the table that pretrained vectors are put into."""
         return self.embedding.word
-
-
-def refuse_depths(config: ModelConfig, depths: Tensor | None, max_depth: int | None) -> None:
-    """Refuse what only a model with depths can do."""
-    if depths is not None or max_depth is not None:
-        raise DepthError(f"the model {config.name} has no depth that could be forced or capped")
 
 
 def padded(

@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Float, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fathomer.baselines.comparison import refuse_depths
+from fathomer.baselines.comparison import Depthless
 from fathomer.baselines.spelling import vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.errors import ConfigError, MissingExtraError
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.interface import DirectNetwork, Output
+from fathomer.nn.interface import DirectNetwork
 
 LABEL = "__label__"
 SIZE, PAIRS, BUCKETS = 10, 2, 200_000
@@ -38,7 +38,7 @@ UNSEEN = -20.0
 """Logarithm of the probability of a label that no training text has."""
 
 
-class FastText(DirectNetwork):
+class FastText(Depthless, DirectNetwork):
     """Average the words and word pairs of a text, with fastText."""
 
     spellings: Tensor
@@ -108,21 +108,15 @@ class FastText(DirectNetwork):
         """Write the known words, once."""
         return written(self.spellings)
 
-    def forward(
-        self,
-        batch: WordBatch,
-        depths: Int[Tensor, " N"] | None = None,
-        max_depth: int | None = None,
-    ) -> Output:
-        """Classify a batch; there is no depth to force or to cap."""
-        refuse_depths(self.config, depths, max_depth)
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
         logits = torch.full((batch.num_texts, self.config.num_labels), UNSEEN)
         if len(self.model):
             ids, lengths = batch.words.numpy(force=True), batch.lengths.numpy()
             for row, line in zip(logits, self.lines(ids, lengths, batch.unknown), strict=True):
                 for label, probability in self.probabilities(line).items():
                     row[label] = math.log(probability)  # which is 1e-5 at least
-        return Output(logits.to(self.model.device), depths=torch.zeros_like(batch.words))
+        return logits.to(self.model.device)
 
     def probabilities(self, line: str) -> dict[int, float]:
         """Ask about one text.

@@ -1,5 +1,11 @@
 """What a user would reach for first: TF-IDF of words and word pairs with logistic regression.
 
+Salton and Buckley, 1988, "Term-Weighting Approaches in Automatic Text Retrieval":
+
+    x_k = (1 + ln n_k) idf_k, scaled to length one     n_k: how often word or pair k is in the text
+    idf_k = ln((1 + texts) / (1 + texts with k)) + 1   as scikit-learn smooths it
+    y = softmax(W x + b)
+
 scikit-learn does the learning; what it has learned is kept as tensors, so that the model is saved,
 loaded and asked like all others. It sees which words a text has, and which stand side by side, but
 not what they make together. As in scikit-learn's ``TfidfVectorizer``, case says nothing, and what
@@ -20,19 +26,19 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fathomer.baselines.comparison import refuse_depths
+from fathomer.baselines.comparison import Depthless
 from fathomer.baselines.spelling import vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.errors import DataError
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.interface import DirectNetwork, Output
+from fathomer.nn.interface import DirectNetwork
 
 UNSEEN = -20.0
 """Bias of a label that no training text has."""
 
 
-class Tfidf(DirectNetwork):
+class Tfidf(Depthless, DirectNetwork):
     """Weigh the words and word pairs of a text."""
 
     forms: Tensor
@@ -102,18 +108,12 @@ class Tfidf(DirectNetwork):
         keys = (words[1:] + 1) * self.config.vocab_size + words[:-1]
         return torch.cat([text_of, text_of[:-1][both]]), torch.cat([words, keys[both]])
 
-    def forward(
-        self,
-        batch: WordBatch,
-        depths: Int[Tensor, " N"] | None = None,
-        max_depth: int | None = None,
-    ) -> Output:
-        """Classify a batch; there is no depth to force or to cap."""
-        refuse_depths(self.config, depths, max_depth)
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
         logits = self.bias.repeat(batch.num_texts, 1)
         if len(self.keys):
             logits = logits + self.weigh(*self.pairs(batch.text_of, batch.words), batch.num_texts)
-        return Output(logits, depths=torch.zeros_like(batch.words))
+        return logits
 
     def weigh(
         self, text_of: Int[Tensor, " found"], keys: Int[Tensor, " found"], num_texts: int

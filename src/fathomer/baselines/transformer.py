@@ -1,8 +1,12 @@
 """The encoder of the Transformer (Vaswani et al., 2017): "Transformer" of Tables 2 and 3.
 
 The layers are PyTorch's own: attention with eight heads over all words of a text, then a feed-forward
-network four times as wide, each with a residual and a normalisation; positions are sinusoidal. What
-differs: a linear layer brings the tokens to the width of the layers (there, embeddings have it, and
+network four times as wide, each with a residual; positions are sinusoidal. For each head
+
+    z = x + W_o softmax(Q K^T / sqrt(d)) V    Q, K, V: linear maps of LayerNorm(x)
+    y = z + W_2 ReLU(W_1 LayerNorm(z))
+
+What differs: a linear layer brings the tokens to the width of the layers (there, embeddings have it, and
 are scaled), normalisation comes before each part (there, after: that needs a learning rate that warms
 up, which our training has not), and texts are pooled as in Eq. (15), without a sentence node.
 

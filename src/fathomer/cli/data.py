@@ -26,17 +26,19 @@ def data(context: typer.Context) -> None:
 
 @app.command("list")
 def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
-    """List the corpora that are known by name.
+    """List the corpora and word vectors that are known by name.
 
     Example: fathomer data list --data-dir ~/corpora
     """
     from fathomer.data.corpora import CORPORA
     from fathomer.data.places import data_folder
+    from fathomer.data.pretrained import known_vectors
 
     folder = data_folder(data_dir)
+    vectors = known_vectors(folder)
     rows = [*(_row(corpus, folder) for corpus in CORPORA.values()), _DEMO]
     if as_json:
-        print_json({"data_dir": str(folder), "corpora": rows})
+        print_json({"data_dir": str(folder), "corpora": rows, "vectors": vectors})
         return
     print_line(_LINE.format("", "", "", "average", "words", "longest", "words", "", "", ""))
     print_line(
@@ -46,10 +48,14 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
     )
     for row in rows:
         print_line(_line(row))
-    print_line(f"\nCorpora are looked for in {folder}.")
+    print_line("")
+    for name, present in vectors.items():
+        print_line(f"{name:<21}word vectors  {_PRESENT[present]}")
+    print_line(f"\nCorpora and vectors are looked for in {folder}.")
     print_line("The paper gives the lengths of the amazon16 corpora for all of them together.")
 
 
+_PRESENT = {True: "present", False: "-"}
 _LINE = "{:<21}{:<11}{:>6}{:>9}{:>7}{:>9}{:>7}{:>9}{:>10}  {}"
 
 
@@ -115,7 +121,7 @@ def _line(row: dict[str, Any]) -> str:
         _number(published["longest_words"], ",d"),
         f"{row['train']:,}",
         f"{row['folds']} folds" if row["folds"] else f"{row['test']:,}",
-        {True: "present", False: "-"}.get(row["present"], row["present"]),
+        _PRESENT.get(row["present"], row["present"]),
     )
 
 

@@ -1,12 +1,15 @@
 """Downloads: from the published source, checked, and whole or not at all.
 
 A file is fetched into a hidden folder beside its place and moved there only when it is complete and
-its checksum is right; what a killed download leaves in the hidden folder, the next one clears away.
+its checksum is right. Each download has a folder of its own; what a killed one has left, and nobody
+has touched for a while, the next one clears away.
 """
 
 import shutil
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +26,9 @@ from fathomer.files import sha256_of
 
 RETRIES = 3
 TIMEOUT = 30
-INCOMING = ".incoming"
+INCOMING = ".incoming-"
+LEFT_BEHIND = 3600
+"""Seconds without a new byte; a download that is alive waits for none longer than its timeout."""
 
 
 class Bar(Protocol):
@@ -106,10 +111,10 @@ def _receive(url: str, target: str, _: Any, *, bar: Bar | None) -> None:
 @contextmanager
 def _incoming(folder: Path) -> Iterator[Path]:
     """Make the hidden folder, and clear it away whatever happens."""
-    hidden = folder / INCOMING
     try:
-        shutil.rmtree(hidden, ignore_errors=True)
-        hidden.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(folder)
+        hidden = Path(tempfile.mkdtemp(prefix=INCOMING, dir=folder))
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be written to ({error.strerror}); choose another with --data-dir"
@@ -118,6 +123,15 @@ def _incoming(folder: Path) -> Iterator[Path]:
         yield hidden
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _clear_leftovers(folder: Path) -> None:
+    """Delete the hidden folders of downloads that are no more."""
+    for hidden in folder.glob(f"{INCOMING}*"):
+        with suppress(OSError):  # its owner may clear it away at the same time
+            touched = max(path.stat().st_mtime for path in (hidden, *hidden.iterdir()))
+            if time.time() - touched > LEFT_BEHIND:
+                shutil.rmtree(hidden)
 
 
 @contextmanager

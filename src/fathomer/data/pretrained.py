@@ -64,6 +64,12 @@ def find_vectors(name: str, data_dir: Path | None = None) -> Path:
     raise MissingFileError(f"{name}: no such file or vectors; {known}")
 
 
+def known_vectors(data_dir: Path) -> dict[str, bool]:
+    """Name the published vectors and those in the data folder; say which are there."""
+    present = _names_in(data_dir / FOLDER)
+    return {name: name in present for name in [*VECTORS, *sorted(present - {*VECTORS})]}
+
+
 def _names_in(folder: Path) -> set[str]:
     """Name the vectors that lie in a folder."""
     return {
