@@ -95,18 +95,25 @@ class Service:
 
     async def _split(self, texts: list[str]) -> list[Words]:
         if sum(map(len, texts)) <= _SHORT:
-            words = self.predictor.split(texts)
-        else:
-            words = await asyncio.to_thread(self.predictor.split, texts)
-        counts = [len(text.ids) for text in words]
+            return self._split_parts([texts])
+        # One after another: a body has room for far more words than will be read.
+        return await asyncio.to_thread(self._split_parts, [[text] for text in texts])
+
+    def _split_parts(self, parts: list[list[str]]) -> list[Words]:
+        words: list[Words] = []
+        for texts in parts:
+            words += self.predictor.split(texts)
+            self._check_counts([len(text.ids) for text in words])
+        return words
+
+    def _check_counts(self, counts: list[int]) -> None:
         for number, count in enumerate(counts):
             if count > self.limits.words_per_text:
                 message = f"texts.{number}: {count} words; at most {self.limits.words_per_text}."
                 raise beyond(self.limits, "words_per_text", message)
         if sum(counts) > self.limits.words_per_request:
-            message = f"{sum(counts)} words; at most {self.limits.words_per_request} at a time."
+            message = f"More than {self.limits.words_per_request} words at a time."
             raise beyond(self.limits, "words_per_request", message)
-        return words
 
     async def _answered(
         self, pending: Pending, request: Request, seconds: float
