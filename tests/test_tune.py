@@ -12,6 +12,7 @@ import pytest
 
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingExtraError
+from fathomer.fit import fit
 from fathomer.training.prepare import prepare
 from fathomer.tune import SIZES, fitting_sizes, megabytes, tune
 
@@ -164,7 +165,10 @@ def test_of_several_labels_micro_f1_decides(run, tmp_path, clock):
     assert code == 0, err
     assert "held-out micro F1 " in err
     assert out.startswith("trial  micro F1 ")
-    assert (tmp_path / "tuned.toml").exists()  # where nothing else is named
+    again = fit(examples, Recipe.from_toml(tmp_path / "tuned.toml")).artifact.metrics["held_out"]
+    assert (
+        out.splitlines()[1].split()[1] == f"{again['micro_f1']:.4f}" != f"{again['macro_f1']:.4f}"
+    )
 
 
 def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
@@ -175,8 +179,6 @@ def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
         if len(calls) == 2:
             raise KeyboardInterrupt
         return fit(*arguments, **options)
-
-    from fathomer.fit import fit
 
     monkeypatch.setattr("fathomer.tune.fit", interrupted)
     tuned = tune(tiny_examples(), QUICK, minutes=1, journal=tmp_path / "trials")
