@@ -161,7 +161,15 @@ def test_a_mistake_is_one_line(run, model, tmp_path, arguments, message):
     assert err.count("\n") == 1
 
 
-def test_a_port_in_use_is_one_line(running, model):
-    command = [sys.executable, "-m", "fathomer", "serve", str(model), "--port", str(running.port)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (2, "fathomer: Address already in use\n")
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("127.0.0.1", "Address already in use"), ("192.0.2.1", "Cannot assign requested address")],
+)
+def test_an_address_that_cannot_be_had_is_one_line(running, model, host, reason):
+    port = str(running.port)
+    command = [sys.executable, "-m", "fathomer", "serve", str(model)]
+    done = subprocess.run(
+        [*command, "--host", host, "--port", port], capture_output=True, text=True, timeout=120
+    )
+    expected = f"fathomer: cannot listen on {host} port {port}: {reason}\n"
+    assert (done.returncode, done.stderr) == (2, expected)
