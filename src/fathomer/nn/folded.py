@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.graph import WordBatch
-from fathomer.nn.lstm import sort_by_time
 from fathomer.nn.network import DepthAdaptiveNetwork
 from fathomer.nn.sequence import BiLSTM
 from fathomer.nn.slstm import SLSTM
@@ -26,7 +25,7 @@ from fathomer.nn.slstm import SLSTM
 M = TypeVar("M", bound=nn.Module)
 
 FEW_TEXTS = 2
-"""Up to so many texts, PyTorch's LSTM is quicker; for more, sharing input products pays."""
+"""Up to so many texts, PyTorch's LSTM, text by text, is quicker than ours."""
 
 
 class FoldedSLSTM(SLSTM):
@@ -63,13 +62,14 @@ class FoldedBiLSTM(BiLSTM):
         """Give ``[forward ; backward]`` for each word."""
         if batch.num_texts > FEW_TEXTS or not batch.num_words:
             return super().forward(tokens, places, batch)
-        time = sort_by_time(batch)
-        order = time.orders[0]
-        words = tokens.index_select(0, places[order])
-        start = words.new_zeros(2, time.sizes[0], self.hidden_size)
+        texts = torch.split(tokens.index_select(0, places), batch.lengths.tolist())
+        return torch.cat([self.read_alone(words) for words in texts if len(words)])
+
+    def read_alone(self, words: Float[Tensor, "words token"]) -> Float[Tensor, "words hidden"]:
+        """Read one text."""
+        start = words.new_zeros(2, 1, self.hidden_size)
         states, _, _ = torch.lstm(
-            words,
-            torch.tensor(time.sizes),
+            words[:, None],
             (start, start),
             self.parameters_of_torch,
             has_biases=True,
@@ -77,8 +77,9 @@ class FoldedBiLSTM(BiLSTM):
             dropout=0.0,
             train=False,
             bidirectional=True,
+            batch_first=False,
         )
-        return states.index_select(0, order.argsort())
+        return states[:, 0]
 
 
 class FoldedEmbedding(TokenEmbedding):

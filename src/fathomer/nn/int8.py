@@ -59,12 +59,15 @@ class Int8Matrix:
         )  # fmt: skip
 
     def product(
-        self, values: Float[Tensor, "rows inputs"], out: Float[Tensor, "rows outputs"]
+        self,
+        values: Float[Tensor, "rows inputs"],
+        out: Float[Tensor, "rows outputs"],
+        bias: Float[Tensor, " outputs"],
     ) -> None:
-        """Write the product with values of any size, which are scaled row by row."""
-        highest = values.abs().amax(1, keepdim=True).clamp_(min=1e-30)
+        """Write the product with values of any size, which are scaled row by row, and a bias."""
+        highest = torch.linalg.vector_norm(values, torch.inf, 1, keepdim=True).clamp_(min=1e-30)
         self.add_product(out.zero_(), to_bytes(values / highest))
-        out.mul_(highest)
+        torch.addcmul(bias, out, highest, out=out)
 
 
 class Int8Steps(Steps):
@@ -92,8 +95,7 @@ class Int8Steps(Steps):
 
     def write_from_sentence(self, out: Float[Tensor, "B gates"]) -> None:
         """Write ``V g + b`` of Eq. (2)."""
-        self.sentence.product(self.g, out)
-        out.add_(self.weights.window_bias)
+        self.sentence.product(self.g, out, self.weights.window_bias)
 
     def add_window_product(
         self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
@@ -119,7 +121,7 @@ class Int8SLSTM(FoldedSLSTM):
 
     def write_from_tokens(self, tokens: Float[Tensor, "D token"], out: Tensor) -> None:
         """Write U x of Eq. (2) for the words' part of the tokens."""
-        self.by_word.product(tokens, out)
+        self.by_word.product(tokens, out, out.new_zeros(out.shape[1]))
 
     def steps(
         self, graph: DepthOrder, source: Tensor, h: Tensor, terms: Terms, weights: Weights
@@ -147,8 +149,7 @@ class Int8BiLSTM(FoldedBiLSTM):
         """Give the input's part of the sums inside the gates, one direction below the other."""
         both = tokens.new_empty(2, len(tokens), self.bias.shape[1])
         for matrix, sums, bias in zip(self.directions, both, self.bias, strict=True):
-            matrix.product(tokens, sums)
-            sums.add_(bias)
+            matrix.product(tokens, sums, bias)
         return both.flatten(0, 1)
 
 

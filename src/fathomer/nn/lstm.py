@@ -7,7 +7,8 @@ Both directions run side by side: the backward one reads every text from its end
 step (all first words, then all second words, ...), longest text first, so that the texts that are
 still being read at a step are a prefix of those of the step before.
 
-    N words, b texts still being read at a time step, h hidden size of one direction
+    N words (rows: one for each word and direction), b texts still being read at a time step,
+    h hidden size of one direction
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +25,14 @@ from fathomer.nn.graph import WordBatch
 class TimeOrder(NamedTuple):
     """Show the words of a batch by time step, for both reading directions."""
 
-    orders: Int[Tensor, "2 N"]
-    """The word that stands at each row."""
+    rows: Int[Tensor, "N 2"]
+    """The row at which each direction reads each word."""
+    order: Int[Tensor, " rows"]
+    """What is read at each row: twice the word, plus one in the backward direction."""
     sizes: list[int]
     """Texts that are still being read at each time step."""
-    previous: Int[Tensor, " N"]
-    """Row of the same text at the time step before; ``N`` at the first."""
+    previous: Int[Tensor, " rows"]
+    """Row of the same text and direction at the time step before; ``2 N`` at the first."""
 
 
 def sort_by_time(batch: WordBatch) -> TimeOrder:
@@ -39,13 +42,18 @@ def sort_by_time(batch: WordBatch) -> TimeOrder:
     rank = torch.empty_like(longest_first)
     rank[longest_first] = torch.arange(batch.num_texts)
     rank, lengths = (row.to(device)[batch.text_of] for row in (rank, batch.lengths))
-    from_start, from_end = batch.positions, lengths - 1 - batch.positions
-    keys = torch.stack([from_start, from_end]) * batch.num_texts + rank
+    times = torch.stack([batch.positions, lengths - 1 - batch.positions], 1)  # N 2
     sizes = torch.bincount(batch.positions.cpu())
-    steps_before = torch.cat([sizes[:1], sizes[:-1]]).repeat_interleave(sizes)
-    previous = torch.arange(batch.num_words) - steps_before
-    previous[: int(sizes[0])] = batch.num_words
-    return TimeOrder(keys.argsort(1), sizes.tolist(), previous.to(device))
+    # A row of blocks, one for each time step: first the forward direction, then the backward one.
+    starts, texts = (2 * (sizes.cumsum(0) - sizes)).to(device), sizes.to(device)
+    direction = torch.arange(2, device=device)
+    rows = starts[times] + direction * texts[times] + rank[:, None]
+    before = (times - 1).clamp_(min=0)
+    previous = starts[before] + direction * texts[before] + rank[:, None]
+    order = torch.empty(rows.numel(), dtype=torch.long, device=device)
+    order[rows.flatten()] = torch.arange(rows.numel(), device=device)
+    previous = previous.masked_fill_(times == 0, rows.numel()).flatten()[order]
+    return TimeOrder(rows, order, sizes.tolist(), previous)
 
 
 class ReadBothWays(torch.autograd.Function):
@@ -54,10 +62,10 @@ class ReadBothWays(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        sums: Float[Tensor, "2 N gates"],
+        sums: Float[Tensor, "rows gates"],
         recurrent: Float[Tensor, "2 gates h"],
         time: TimeOrder,
-    ) -> Float[Tensor, "2 N h"]:
+    ) -> Float[Tensor, "rows h"]:
         """Run through the time steps; gates stand in the order g, i, f, o."""
         gates, c, states = read(sums.clone(), recurrent, time.sizes)
         ctx.save_for_backward(gates, c, states, recurrent)
@@ -69,66 +77,77 @@ class ReadBothWays(torch.autograd.Function):
     def backward(ctx: Any, grad_h: Tensor) -> tuple[Tensor, Tensor, None]:
         """Give the gradients of the sums and of the recurrent matrices."""
         gates, c, states, recurrent = ctx.saved_tensors
-        previous_c = functional.pad(c, (0, 0, 0, 1)).index_select(1, ctx.time.previous)
-        grad_sums = read_back(gates, c, previous_c, recurrent, ctx.time.sizes, grad_h.clone())
-        previous_h = functional.pad(states, (0, 0, 0, 1)).index_select(1, ctx.time.previous)
-        return grad_sums, grad_sums.transpose(1, 2) @ previous_h, None
+        rows, _, sizes, previous = ctx.time
+        previous_c = functional.pad(c, (0, 0, 0, 1)).index_select(0, previous)
+        grad_sums = read_back(gates, c, previous_c, recurrent, sizes, grad_h.clone())
+        previous_h = functional.pad(states, (0, 0, 0, 1)).index_select(0, previous)
+        grad_forward, grad_backward = (
+            grad_sums.index_select(0, row).T @ previous_h.index_select(0, row) for row in rows.T
+        )
+        return grad_sums, torch.stack([grad_forward, grad_backward]), None
 
 
 def read(
-    gates: Float[Tensor, "2 N gates"], recurrent: Float[Tensor, "2 gates h"], sizes: list[int]
-) -> tuple[Tensor, Float[Tensor, "2 N h"], Float[Tensor, "2 N h"]]:
+    gates: Float[Tensor, "rows gates"], recurrent: Float[Tensor, "2 gates h"], sizes: list[int]
+) -> tuple[Tensor, Float[Tensor, "rows h"], Float[Tensor, "rows h"]]:
     """Run through the time steps; the sums of the inputs are overwritten by the gates."""
     size = recurrent.shape[2]
-    recurrent = recurrent.transpose(1, 2).contiguous()
-    c, states = (gates.new_empty(2, gates.shape[1], size) for _ in range(2))
-    start = 0
-    for step, texts in enumerate(sizes):
-        now = gates[:, start : start + texts]
-        new_c, new_h = c[:, start : start + texts], states[:, start : start + texts]
-        if step:
-            before = start - sizes[step - 1]
-            torch.baddbmm(now, states[:, before : before + texts], recurrent, out=now)
-        now[:, :, :size].tanh_()
-        now[:, :, size:].sigmoid_()
+    recurrent = recurrent.mT.contiguous()
+    c, states = (gates.new_empty(len(gates), size) for _ in range(2))
+    old_c = old_h = gates.new_empty(0)
+    steps = zip(*(by_step(each, sizes) for each in (gates, c, states)), strict=True)
+    for now, new_c, new_h in steps:
+        texts = now.shape[1]
+        if len(old_h):
+            torch.baddbmm(now, old_h[:, :texts], recurrent, out=now)
         g, i, f, o = now.chunk(4, 2)
+        g.tanh_()
+        now[:, :, size:].sigmoid_()
         torch.mul(g, i, out=new_c)
-        if step:
-            new_c.addcmul_(f, c[:, before : before + texts])
-        torch.tanh(new_c, out=new_h)
-        new_h.mul_(o)
-        start += texts
+        if len(old_c):
+            new_c.addcmul_(f, old_c[:, :texts])
+        torch.tanh(new_c, out=new_h).mul_(o)
+        old_c, old_h = new_c, new_h
     return gates, c, states
 
 
+def by_step(
+    values: Float[Tensor, "rows width"], sizes: list[int]
+) -> list[Float[Tensor, "2 b width"]]:
+    """Cut rows into time steps, and those into directions."""
+    steps = torch.split(values, [2 * size for size in sizes])
+    return [step.view(2, -1, values.shape[1]) for step in steps]
+
+
 def read_back(
-    gates: Float[Tensor, "2 N gates"],
-    c: Float[Tensor, "2 N h"],
-    previous_c: Float[Tensor, "2 N h"],
+    gates: Float[Tensor, "rows gates"],
+    c: Float[Tensor, "rows h"],
+    previous_c: Float[Tensor, "rows h"],
     recurrent: Float[Tensor, "2 gates h"],
     sizes: list[int],
-    grad_h: Float[Tensor, "2 N h"],
-) -> Float[Tensor, "2 N gates"]:
+    grad_h: Float[Tensor, "rows h"],
+) -> Float[Tensor, "rows gates"]:
     """Run back through the time steps; ``grad_h`` is written over.
 
     What does not depend on the time after is worked out beforehand, for all words at once.
     """
-    g, i, f, o = gates.chunk(4, 2)
+    g, i, f, o = gates.chunk(4, 1)
     tanh_c = c.tanh()
     to_c = o * (1 - tanh_c * tanh_c)
-    by_c = torch.stack([i * (1 - g * g), g * i * (1 - i), previous_c * f * (1 - f)], 2)
+    by_c = torch.cat([i * (1 - g * g), g * i * (1 - i), previous_c * f * (1 - f)], 1)
     by_h = tanh_c * o * (1 - o)
-    grad_sums = torch.empty_like(gates)
-    parts = grad_sums.view(*by_h.shape[:2], 4, -1)  # 2 N 4 h
-    grad_c, start = torch.zeros_like(c), gates.shape[1]
-    for step in range(len(sizes) - 1, -1, -1):
-        rows = slice(start - sizes[step], start)
-        start = rows.start
-        grad_c[:, rows].addcmul_(grad_h[:, rows], to_c[:, rows])
-        torch.mul(grad_c[:, rows, None], by_c[:, rows], out=parts[:, rows, :3])
-        torch.mul(grad_h[:, rows], by_h[:, rows], out=parts[:, rows, 3])
+    grad_sums, grad_c = torch.empty_like(gates), torch.zeros_like(c)
+    everything = (grad_sums, grad_h, grad_c, to_c, by_c, by_h, f)
+    steps = list(zip(*(by_step(each, sizes) for each in everything), strict=True))
+    for step in range(len(steps) - 1, -1, -1):
+        sums, of_h, of_c, to_c, by_c, by_h, f = steps[step]
+        texts, size = of_h.shape[1:]
+        of_c.addcmul_(of_h, to_c)
+        parts, by_c = sums.view(2, texts, 4, size), by_c.view(2, texts, 3, size)
+        torch.mul(of_c[:, :, None], by_c, out=parts[:, :, :3])
+        torch.mul(of_h, by_h, out=parts[:, :, 3])
         if step:
-            before = slice(start - sizes[step - 1], start - sizes[step - 1] + sizes[step])
-            grad_h[:, before] += torch.bmm(grad_sums[:, rows], recurrent)
-            torch.mul(grad_c[:, rows], f[:, rows], out=grad_c[:, before])
+            _, before_h, before_c, *_ = (each[:, :texts] for each in steps[step - 1])
+            before_h += torch.bmm(sums, recurrent)
+            torch.mul(of_c, f, out=before_c)
     return grad_sums

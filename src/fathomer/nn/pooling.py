@@ -20,8 +20,8 @@ def pool_texts(
 def pool_words(words: Float[Tensor, "N H"], batch: WordBatch) -> Float[Tensor, "B 2*H"]:
     """Give ``[max ; mean]`` of each text, where no maximum is below zero: a ReLU follows."""
     # Starting the maximum at zero gives empty texts a value, and changes nothing under the ReLU.
-    highest = torch.segment_reduce(
-        words, "max", lengths=batch.lengths.to(words.device), initial=0.0, unsafe=True
-    )
-    sums = words.new_zeros(batch.num_texts, words.shape[1]).index_add(0, batch.text_of, words)
+    start = words.new_zeros(batch.num_texts, words.shape[1])
+    text_of = batch.text_of[:, None].expand_as(words)
+    highest = start.scatter_reduce(0, text_of, words, "amax")
+    sums = start.index_add(0, batch.text_of, words)
     return torch.cat([highest, sums / batch.word_counts[:, None]], 1)

@@ -44,16 +44,14 @@ class BiLSTM(nn.Module):
             return tokens.new_zeros(0, self.size)
         time = sort_by_time(batch)
         # The rows of the backward direction stand below those of the forward one.
-        below = torch.tensor([[0], [1]], device=places.device)
-        rows = places[time.orders] + below * len(tokens)  # 2 N
-        sums = self.from_tokens(tokens).index_select(0, rows.flatten()).view(*rows.shape, -1)
+        both = torch.stack([places, places + len(tokens)], 1).flatten()  # 2 N
+        sums = self.from_tokens(tokens).index_select(0, both[time.order])
         recurrent = self.recurrent.to(sums.dtype)  # which autocast may have chosen
         if torch.is_grad_enabled():
             states: Tensor = ReadBothWays.apply(sums, recurrent, time)  # type: ignore[no-untyped-call]
         else:
             _, _, states = read(sums, recurrent, time.sizes)
-        back = time.orders.argsort(1) + below * batch.num_words
-        return states.flatten(0, 1).index_select(0, back.T.flatten()).view(-1, self.size)
+        return states.index_select(0, time.rows.flatten()).view(-1, self.size)
 
     def from_tokens(self, tokens: Float[Tensor, "D token"]) -> Float[Tensor, "2*D gates"]:
         """Give the input's part of the sums inside the gates, one direction below the other."""

@@ -143,6 +143,7 @@ class Steps:
         self.source, self.terms = source, terms
         self.h = functional.pad(h, (0, 0, 0, 1))
         self.c = self.h.clone()
+        self.alone = len(graph.word_counts) == 1
         self.stopped = h.new_zeros(len(graph.word_counts), h.shape[1])
         self.g = self.c_g = self.text_mean(len(h))
         self.seen = torch.empty_like(h)  # U_f h_i of Eq. (3)
@@ -171,7 +172,8 @@ class Steps:
             self.stop(running, changed)
             self.write(h, c)
             changed = running
-            self.g = torch.where(self.graph.running_texts[layer], next_g, self.g)
+            runs = self.graph.running_texts[layer]
+            self.g = next_g if self.alone else torch.where(runs, next_g, self.g)
             self.c_g = node.next_c_g  # of a text that has stopped, nobody reads it again
         return Last(self.h, self.c, self.g, self.seen)
 
@@ -230,42 +232,57 @@ class Steps:
         l, r, f, s, i = e[:, : 5 * size].chunk(5, 1)  # noqa: E741
         cells = gathered(self.c, self.graph.neighbours[rows], self.room_for_cells)
         c_left, c_right = cells.unbind(1)
-        c_g = self.room_for_row[: len(h)]
-        torch.index_select(self.c_g, 0, self.graph.text_of[rows], out=c_g)
+        c_g = self.of_texts(self.c_g, rows)
         torch.mul(i, u, out=c)
         for gate, cell in ((l, c_left), (f, self.c[rows]), (r, c_right), (s, c_g)):
             c.addcmul_(gate, cell)
-        c.div_(torch.add(l, r, out=c_g).add_(f).add_(s).add_(i))
+        c.div_(torch.add(l, r, out=self.room_for_row[: len(h)]).add_(f).add_(s).add_(i))
         torch.tanh(c, out=h).mul_(o)
 
     def sentence_step(self, changed: int) -> tuple[Float[Tensor, "B H"], Node]:
         """Take one step with all sentence nodes, Eq. (3)."""
-        graph, weights = self.graph, self.weights
+        weights = self.weights
         mean = self.text_mean(changed)
         sums = torch.addmm(weights.node_bias, self.g, weights.node.T)
         forget_word, forget_g, output = sums.chunk(3, 1)
-        mean_g, mean_o = (mean @ weights.node_mean.T).chunk(2, 1)
-        forget_g = (forget_g + mean_g).sigmoid_()
-        output = (output + mean_o).sigmoid_()
+        of_node = sums[:, self.h.shape[1] :]
+        torch.addmm(of_node, mean, weights.node_mean.T, out=of_node).sigmoid_()
         total = forget_g.exp()
         weighted = total * self.c_g
         for rows in gate_blocks(slice(0, len(self.seen))):
-            text_of = graph.text_of[rows]
-            f = torch.index_select(forget_word, 0, text_of, out=self.room_for_row[: len(text_of)])
-            f.add_(self.seen[rows]).sigmoid_().exp_()
-            total.index_add_(0, text_of, f)
-            weighted.index_add_(0, text_of, f.mul_(self.c[rows]))
+            seen = self.seen[rows]
+            f = self.of_texts(forget_word, rows)
+            f = torch.add(f, seen, out=self.room_for_row[: len(seen)])
+            f.sigmoid_().exp_()
+            self.add_to_texts(total, rows, f)
+            self.add_to_texts(weighted, rows, f.mul_(self.c[rows]))
         next_c_g = weighted / total
         node = Node(self.g, self.c_g, mean, forget_word, forget_g, output, total, next_c_g)
         return output * next_c_g.tanh(), node
 
     def text_mean(self, changed: int) -> Float[Tensor, "B H"]:
         """Average the words of each text; an empty text has zeros."""
-        text_of = self.graph.text_of[:changed]
-        sums = self.stopped.index_add(0, text_of, self.h[:changed])
-        return sums / self.graph.word_counts[:, None]
+        sums = self.stopped.clone()
+        self.add_to_texts(sums, slice(0, changed), self.h[:changed])
+        return sums.div_(self.graph.word_counts[:, None])
 
     def stop(self, running: int, changed: int) -> None:
         """Add up the states of the words that ran in the layer before, and no longer."""
         rows = slice(running, changed)
-        self.stopped.index_add_(0, self.graph.text_of[rows], self.h[rows])
+        self.add_to_texts(self.stopped, rows, self.h[rows])
+
+    def of_texts(self, values: Float[Tensor, "B H"], rows: slice) -> Float[Tensor, "k H"]:
+        """Give each of some words what its text has: one row for all of them, if it is alone."""
+        if self.alone:
+            return values
+        text_of = self.graph.text_of[rows]
+        return torch.index_select(values, 0, text_of, out=self.room_for_row[: len(text_of)])
+
+    def add_to_texts(
+        self, sums: Float[Tensor, "B H"], rows: slice, values: Float[Tensor, "k H"]
+    ) -> None:
+        """Add to each text what its words among some have."""
+        if self.alone:
+            sums.add_(values.sum(0))
+        else:
+            sums.index_add_(0, self.graph.text_of[rows], values)
