@@ -233,6 +233,20 @@ def test_a_full_queue_gets_429_at_once(model, limit, value):
         assert counted.encode() in full.ask("GET", "/metrics")[2]
 
 
+def test_one_connection_too_many_gets_503_until_another_is_closed(model):
+    request = b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\n\r\n"
+    with service(model, "--limit", "connections=2") as small:
+        address = ("127.0.0.1", small.port)
+        with socket.create_connection(address, 20) as first, socket.create_connection(address, 20):
+            first.sendall(request)
+            assert first.recv(65536).startswith(b"HTTP/1.1 200 ")
+            status, _, content = small.ask("GET", "/v1/health/live")
+            error = json.loads(content)["error"]
+            assert (status, error["code"], error["limit"]) == (503, "connections", 2)
+        time.sleep(0.2)
+        assert small.ask("GET", "/v1/health/live")[0] == 200
+
+
 def test_who_hangs_up_frees_the_queue(model):
     options = ["--limit", "queue_words=2", *waiting(1)]
     with service(model, *options) as full:

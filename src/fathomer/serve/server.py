@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fathomer.errors import ConfigError
 from fathomer.serve.limits import Limits
+from fathomer.serve.problems import beyond
 
 _SWITCH_SECONDS = 0.0005
 """How long a thread may keep the interpreter while another wants it. The model's thread gives it up
@@ -26,8 +27,11 @@ _FAREWELL_SECONDS = 0.5
 """How long a resting connection is kept at the end, for a request that is on its way already."""
 
 
-def strict_protocol(seconds: float) -> type[asyncio.Protocol]:
+def strict_protocol(limits: Limits) -> type[asyncio.Protocol]:
     """Make connections that are closed when a request's head does not come in time, or never ends."""
+    message = f"More than {limits.connections} connections are open."
+    headers = {"connection": "close"}
+    crowded = beyond(limits, "connections", message, status=503, headers=headers).response()
 
     class StrictProtocol(HttpToolsProtocol):
         _head_timer: asyncio.TimerHandle | None = None
@@ -36,6 +40,8 @@ def strict_protocol(seconds: float) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                self.app = crowded
             self._watch_head()
 
         def data_received(self, data: bytes) -> None:
@@ -78,7 +84,7 @@ def strict_protocol(seconds: float) -> type[asyncio.Protocol]:
             if not self._resting:
                 self._stop_watching()
             elif self._head_timer is None and not self.transport.is_closing():
-                self._head_timer = self.loop.call_later(seconds, self.transport.close)
+                self._head_timer = self.loop.call_later(limits.body_seconds, self.transport.close)
 
         def _stop_watching(self) -> None:
             if self._head_timer is not None:
@@ -96,7 +102,7 @@ def run(
     listener = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http=strict_protocol(limits.body_seconds),
+        http=strict_protocol(limits),
         ws="none",
         lifespan="on",
         log_level="error",  # a line for each mistake of a stranger would fill the disk
@@ -105,7 +111,6 @@ def run(
         proxy_headers=False,
         timeout_keep_alive=max(1, round(limits.idle_seconds)),
         timeout_graceful_shutdown=round(limits.body_seconds + limits.deadline_seconds) + 5,
-        limit_concurrency=limits.connections,
     )
     server = uvicorn.Server(config)
 
