@@ -12,9 +12,10 @@ from fathomer.config import ModelConfig
 from fathomer.lab import bench as bench_module
 from fathomer.lab import charts, contestants
 from fathomer.lab.bench import COMPLETE, Plan, compute_ratios, enter, key_of, ratios_of
-from fathomer.lab.contestants import Field, bare_products, time_inside
+from fathomer.lab.contestants import Field, bare_products, one_by_one, time_inside
 from fathomer.lab.race import Times, make_row
 from fathomer.lab.workloads import TREC, Lengths, make_workload
+from fathomer.nn import WordBatch
 from fathomer.nn.steps import Steps
 
 RATIOS = {
@@ -152,6 +153,7 @@ def test_a_complete_run_has_all_rows(field):
             assert (lengths, "transformer", batch, None, "float32") in keys
             assert (lengths, "tokenizer", batch, None, None) in keys
         assert (lengths, "dense padded", 32, 9, "float32") in keys
+    assert ("imdb", "transformer, one by one", 32, None, "float32") in keys
     trained = {each.name for each in entered if each.name.endswith(" training")}
     assert trained == {
         f"{name} training" for name in ("fathomer", "dense padded", "bilstm", "transformer")
@@ -172,11 +174,26 @@ def test_every_contestant_runs_and_takes_time(field):
         field.predict(workload, 2), *field.predict_int8(workload, 2), field.predict_dense(workload),
         field.predict_unfolded(workload, 2), *field.predict_rivals(workload),
         field.train(workload, 2), *field.train_rivals(workload), field.transitions(workload, 2),
-        field.products(workload, 2), field.tokenizer(workload),
+        field.products(workload, 2), field.tokenizer(workload), field.predict_one_by_one(workload),
     ]  # fmt: skip
     for each in entered:
         assert each.run() > 0, each.name
         assert (each.batch, each.batches, each.words) == (3, 2, workload.words)
+
+
+def test_one_by_one_every_text_gets_the_answer_of_the_batch(field):
+    batch = WordBatch.from_ids([[1, 2, 3], [4], [5, 6]])
+    depths, sizes = torch.tensor([1, 9, 2, 3, 1, 4]), []
+
+    def classify(batch, depths):
+        sizes.append(batch.num_texts)
+        return field.network(batch, depths=depths).logits
+
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            one_by_one(classify)(batch, depths), classify(batch, depths), rtol=0, atol=1e-5
+        )
+    assert sizes == [1, 1, 1, 3]
 
 
 def test_a_prediction_knows_nothing_of_its_batch_beforehand(field):

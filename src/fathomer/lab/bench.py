@@ -9,6 +9,7 @@ from fathomer.lab.contestants import (
     BILSTM,
     DENSE,
     FATHOMER,
+    ONE_BY_ONE,
     PRODUCTS,
     TOKENIZER,
     TRAINING,
@@ -31,8 +32,8 @@ class Plan:
     model: ModelConfig = ModelConfig(
         vocab_size=30_000, num_labels=2, fixed_words=True, word_dropout=0, hidden_dropout=0
     )
-    rounds: int = 9
-    seconds: float = 20.0
+    rounds: int = 7
+    seconds: float = 10.0
     """Time after which a contestant sits out the later rounds."""
     complete: bool = True
     """Measure all rows, not only those of the ratios."""
@@ -123,7 +124,7 @@ def enter(field: Field, plan: Plan) -> list[Contestant]:
     if plan.complete:
         return entered
     wanted = {key for ratio in ratios_of(plan).values() for key in (ratio.first, ratio.second)}
-    wanted.add(Key(TOKENIZER, 32, precision=None))
+    wanted |= {Key(TOKENIZER, 32, precision=None), Key(ONE_BY_ONE, 32)}
     return [
         each for each in entered if each.lengths == plan.reviews.name and key_of(each) in wanted
     ]
@@ -149,6 +150,7 @@ def _parts(field: Field, plan: Plan) -> Iterator[Contestant]:
     yield field.transitions(workload, 3)
     yield field.products(workload, 3)
     yield field.predict_unfolded(workload, 3)
+    yield field.predict_one_by_one(workload)
     yield field.train(workload, 3)
     # Few reviews: what the dense network keeps for its way back grows with the padding.
     for smaller in (_workload(plan.reviews, 8, plan), _workload(plan.questions, 32, plan)):

@@ -97,7 +97,7 @@ def time_against_depth(rows: Rows, axes: "Axes") -> None:
 
 def words_per_second(rows: Rows, axes: "Axes") -> None:
     """Show all contestants' predictions of the same batch."""
-    names = ("fathomer", "bilstm", "transformer", "dense padded")
+    names = ("fathomer", "bilstm", "transformer", "transformer, one by one", "dense padded")
     found = [row for row in _select(rows, lengths="imdb", batch=32) if row["name"] in names]
     found.sort(key=lambda row: row["words_per_second"])
     labels = [_label(row) for row in found]

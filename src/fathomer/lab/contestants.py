@@ -30,7 +30,7 @@ from fathomer.text.vocabulary import spell
 
 FATHOMER, DENSE, BILSTM, TRANSFORMER = "fathomer", "dense padded", "bilstm", "transformer"
 UNFOLDED, TRANSITIONS, PRODUCTS = "fathomer unfolded", "word transitions", "bare products"
-TOKENIZER = "tokenizer"
+ONE_BY_ONE, TOKENIZER = "transformer, one by one", "tokenizer"
 TRAINING = " training"
 """What the name of a training step ends with."""
 
@@ -82,13 +82,21 @@ class Field:
         return self._enter(DENSE, workload, self.network.config.max_depth, self.dense)
 
     def predict_rivals(self, workload: Workload) -> list[Contestant]:
-        """Enter the encoders of equal size; the table of characters serves them, too."""
-        entered = []
-        for name, rival in self.rivals.items():
-            model = sharing(rival, type(rival))
-            model.embedding = self.folded.embedding
-            entered.append(self._enter(name, workload, None, without_depths(model)))
-        return entered
+        """Enter the encoders of equal size."""
+        return [
+            self._enter(name, workload, None, without_depths(self._predicting(rival)))
+            for name, rival in self.rivals.items()
+        ]
+
+    def predict_one_by_one(self, workload: Workload) -> Contestant:
+        """Enter the Transformer with one text at a time: in a batch, its attention pads them."""
+        model = self._predicting(self.rivals[TRANSFORMER])
+        return self._enter(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
+
+    def _predicting(self, rival: BiLSTMRival | TransformerRival) -> nn.Module:
+        model = sharing(rival, type(rival))
+        model.embedding = self.folded.embedding  # the table of characters serves rivals, too
+        return model
 
     def train(self, workload: Workload, depth: float) -> Contestant:
         """Enter a training step of Fathomer: forwards and backwards, no optimiser."""
@@ -206,6 +214,22 @@ def _contestant(
 def without_depths(model: nn.Module) -> Classify:
     """Let a model that knows no depths be called as if it did."""
     return lambda batch, _: model(batch)
+
+
+def one_by_one(classify: Classify) -> Classify:
+    """Let each text of a batch be classified by itself."""
+
+    def classify_each(batch: WordBatch, depths: Tensor) -> Tensor:
+        lengths = batch.lengths.tolist()
+        parts = zip(torch.split(batch.words, lengths), torch.split(depths, lengths), strict=True)
+        return torch.cat(
+            [
+                classify(WordBatch(words, torch.tensor([len(words)]), batch.unknown), own)
+                for words, own in parts
+            ]
+        )
+
+    return classify_each
 
 
 def quantised_network(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork | None:

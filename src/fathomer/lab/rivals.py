@@ -142,7 +142,7 @@ class TransformerRival(nn.Module):
     """Read the texts with PyTorch's Transformer encoder: four layers of six heads.
 
     At the paper's size that makes heads 64 wide. Without gradients it takes PyTorch's fast path, in
-    which padding is cut off (as nested tensors) before the first layer.
+    which padding is cut off (as nested tensors) before the first layer, and comes back for attention.
     """
 
     LAYERS, HEADS = 4, 6
