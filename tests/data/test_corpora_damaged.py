@@ -24,6 +24,13 @@ def test_an_unknown_corpus_is_answered_with_the_nearest_name(tmp_path, name, pro
     assert message(name, tmp_path) == problem
 
 
+def test_a_file_is_found_without_its_suffix(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trec.csv.bak").touch()
+    (tmp_path / "test.csv").touch()
+    assert message("test", tmp_path) == "test: no such file or corpus; did you mean 'test.csv'?"
+
+
 def test_a_missing_corpus_says_which_file_to_put_where(tmp_path):
     with pytest.raises(MissingFileError) as caught:
         open_source("mr", data_dir=tmp_path)

@@ -108,7 +108,8 @@ def open_source(
         return _fold(Source("demo", *demo_corpus()), fold, folds or 0)
     path = Path(data)
     if not path.exists() and not path.suffix:
-        known = did_you_mean(data, [*CORPORA, "demo"])
+        files = [str(file) for file in path.parent.glob(f"{path.name}.*")]
+        known = did_you_mean(data, files or [*CORPORA, "demo"])
         raise MissingFileError(f"{data}: no such file or corpus; {known}")
     examples = read_examples(
         path,
