@@ -138,8 +138,8 @@ def test_a_token_guards_all_but_health_and_page(model, tmp_path):
                 status, headers, body = guarded.ask(method, path, b'{"texts":["a"]}', given)
                 assert (status, headers["www-authenticate"]) == (401, "Bearer")
                 assert json.loads(body)["error"]["code"] == "unauthorized"
-        right = {"authorization": "bearer s3cret"}
-        assert guarded.ask("POST", "/v1/predict", b'{"texts":["a"]}', right)[0] == 200
+        for right in ({"authorization": "Bearer s3cret"}, {"authorization": "bearer s3cret"}):
+            assert guarded.ask("POST", "/v1/predict", b'{"texts":["a"]}', right)[0] == 200
         assert guarded.ask("GET", "/v1/health/ready")[0] == 200
 
 

@@ -151,14 +151,54 @@ def test_the_rest_of_a_dropped_request_is_not_read():
     run(scenario)
 
 
+def test_what_is_dropped_while_other_depths_are_read_is_not_read():
+    async def scenario():
+        async with Started() as (batcher, echo):
+            echo.go.clear()
+            first = batcher.submit(["first"], words(1), max_depth=1)
+            unwanted = batcher.submit(["unwanted"], words(1), max_depth=2)
+            assert await asyncio.to_thread(echo.begun.wait, 10)
+            batcher.drop(unwanted)
+            echo.go.set()
+            await first.answer
+            await batcher.submit(["next"], words(1), max_depth=3).answer
+            assert echo.batches == [(1, ["first"]), (3, ["next"])]
+
+    run(scenario)
+
+
+def test_an_empty_text_counts_as_a_word():
+    async def scenario():
+        async with Started(batch_words=2) as (batcher, echo):
+            assert await batcher.submit(["", "", ""], words(0, 0, 0), max_depth=None).answer
+            assert [len(texts) for _, texts in echo.batches] == [2, 1]
+
+    run(scenario)
+
+
+def test_who_no_longer_waits_takes_nothing_from_the_others():
+    async def scenario():
+        async with Started() as (batcher, echo):
+            echo.go.clear()
+            gone = batcher.submit(["gone"], words(1), max_depth=None)
+            other = batcher.submit(["other"], words(1), max_depth=None)
+            assert await asyncio.to_thread(echo.begun.wait, 10)
+            gone.answer.cancel()
+            echo.go.set()
+            assert await asyncio.wait_for(other.answer, 5) == ["other@None"]
+
+    run(scenario)
+
+
 def test_a_batch_that_fails_is_told_to_its_requests_only():
     async def scenario():
-        async with Started(batch_words=1) as (batcher, _):
+        async with Started(batch_words=1) as (batcher, echo):
             failing = batcher.submit(["fail", "rest"], words(1, 1), max_depth=None)
             good = batcher.submit(["good"], words(1), max_depth=None)
             with pytest.raises(ValueError, match="no"):
                 await failing.answer
             assert await good.answer == ["good@None"]
+            assert [texts for _, texts in echo.batches] == [["fail"], ["good"]]
             assert batcher.ready
             assert batcher.queued_words == 0
 

@@ -228,8 +228,9 @@ def test_a_full_queue_gets_429_at_once(model, limit, value):
             assert (status, headers["retry-after"]) == (429, "1")
             error = json.loads(content)["error"]
             assert (error["code"], error["limit"]) == (limit, value)
+            assert full.ask("POST", "/v1/predict", b"not even looked at")[0] == 429
             assert first.recv(12) == b"HTTP/1.1 200"
-        counted = f'fathomer_rejected_total{{reason="{limit}"}} 1.0'
+        counted = f'fathomer_rejected_total{{reason="{limit}"}} 2.0'
         assert counted.encode() in full.ask("GET", "/metrics")[2]
 
 

@@ -150,7 +150,8 @@ class Batcher:
             for part in batch:
                 groups.setdefault(part.pending.max_depth, []).append(part)
             for max_depth, parts in groups.items():
-                self._answer([part for part in parts if not part.pending.dropped], max_depth)
+                if wanted := [part for part in parts if not part.pending.dropped]:
+                    self._answer(wanted, max_depth)
 
     def _take(self) -> list[Part] | None:
         """Wait for requests, then a little for company; give None when there will be no more."""
