@@ -257,6 +257,14 @@ def test_ctrl_c_keeps_the_best_model_and_resume_continues(data, recipe, tmp_path
     assert first.startswith(f"epoch {metrics['epochs'] + 1}/400")
 
 
+def test_ctrl_c_where_there_is_nothing_to_keep_says_so(run, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fathomer.cli.data.print_line", interrupt)
+    assert run("data", "list") == (130, "", "fathomer: stopped; nothing was saved\n")
+
+
 def test_training_twice_gives_the_same_file(run, data, recipe, tmp_path):
     for out in ("one", "two"):
         assert run("train", data, "--out", out, "--recipe", recipe)[0] == 0

@@ -5,9 +5,10 @@ Commands import the library inside their functions, so that ``--help`` answers a
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from fathomer import __version__
 from fathomer.cli import bench, data, experiment
@@ -27,8 +28,25 @@ from fathomer.errors import FathomerError
 # The parent of all that a user can type wrong; newer versions of typer carry a click of their own.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
+
+class Stopped(Exception):
+    """Tell of a Ctrl-C that no command has caught; typer itself would end without a word."""
+
+
+class Commands(typer.core.TyperGroup):
+    """Hold all commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Stopped from None
+
+
 app = typer.Typer(
     name="fathomer",
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -65,7 +83,7 @@ def main() -> None:
     except OSError as error:  # a full disk, a folder where a file should be
         where = f"{error.filename}: " if error.filename else ""
         code = _complain(f"{where}{error.strerror or error}")
-    except (typer.Abort, KeyboardInterrupt):
+    except (Stopped, KeyboardInterrupt):  # in a command, or before it
         _complain("stopped; nothing was saved")
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
