@@ -12,6 +12,9 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that trainin
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 TextColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the texts.")]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the labels.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+]
 MultiLabel = Annotated[
     bool, typer.Option("--multi-label", help="Texts have several labels: lists, or a|b.")
 ]

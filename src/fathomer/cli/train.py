@@ -21,6 +21,7 @@ from fathomer.cli.options import (
     Json,
     LabelColumn,
     MultiLabel,
+    Settings,
     Test,
     TextColumn,
     Vectors,
@@ -43,9 +44,6 @@ MatchParameters = Annotated[
 ]
 RecipeName = Annotated[
     str | None, typer.Option(metavar="R.toml", help="Settings: a file or a shipped name.")
-]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
 ]
 Seed = Annotated[int | None, typer.Option(help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped training.")]

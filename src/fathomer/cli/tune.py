@@ -12,6 +12,7 @@ from fathomer.cli.options import (
     Json,
     LabelColumn,
     MultiLabel,
+    Settings,
     TextColumn,
     Vectors,
 )
@@ -19,24 +20,22 @@ from fathomer.cli.output import messages_console, print_json, print_line, print_
 from fathomer.errors import ConfigError
 
 if TYPE_CHECKING:
+    from fathomer.config import Recipe
     from fathomer.tune import Trial
+
+Out = Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")]
+Minutes = Annotated[float, typer.Option(metavar="N", help="Time for the search.")]
+MaxMb = Annotated[float | None, typer.Option(metavar="N", help="Largest model, in megabytes.")]
+Beginning = Annotated[str | None, typer.Option(metavar="R.toml", help="Settings to begin with.")]
 
 
 def tune(
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")] = Path(
-        "tuned.toml"
-    ),
-    minutes: Annotated[float, typer.Option(metavar="N", help="Time for the search.")] = 10.0,
-    max_mb: Annotated[
-        float | None, typer.Option(metavar="N", help="Largest model, in megabytes.")
-    ] = None,
-    recipe: Annotated[
-        str | None, typer.Option(metavar="R.toml", help="Settings to begin with.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
-    ] = None,
+    out: Out = Path("tuned.toml"),
+    minutes: Minutes = 10.0,
+    max_mb: MaxMb = None,
+    recipe: Beginning = None,
+    set_: Settings = None,
     multi_label: MultiLabel = False,
     vectors: Vectors = None,
     data_dir: DataDir = None,
@@ -49,17 +48,13 @@ def tune(
 
     Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out tuned.toml
     """
-    from fathomer.config import Recipe
     from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
-    from fathomer.files import check_writable, write_atomically
-    from fathomer.recipes import find_recipe, shipped_recipes
+    from fathomer.files import check_writable
     from fathomer.tune import check_search
     from fathomer.tune import tune as search
 
-    own = data if data in shipped_recipes() else None
-    settings = find_recipe(recipe or own or "") if recipe or own else Recipe()
-    settings = settings.with_settings(set_ or [])
+    settings = _beginning(data, recipe, set_ or [])
     check_search(settings, minutes)
     check_writable(out)
     source = open_source(
@@ -71,7 +66,6 @@ def tune(
         multi_label=multi_label or settings.model.multi_label,
     )
     aim = "micro F1" if source.train.multi_label else "accuracy"
-    messages = messages_console()
     tuned = search(
         source.train,  # the test part is for the end, and not looked at
         settings,
@@ -79,26 +73,45 @@ def tune(
         max_mb=max_mb,
         journal=out.with_name(f"{out.name}.trials"),
         vectors=find_vectors(vectors, data_dir) if vectors else None,
-        report=lambda trial: messages.print(
-            f"trial {trial.number + 1}: held-out {aim} {trial.micro_f1:.4f} "
-            f"after {trial.seconds:.0f} s"
-        ),
+        report=lambda trial: _tell(trial, aim),
     )
-    if not tuned.trials:
-        if tuned.interrupted:
-            messages.print("Stopped: no trial was done, and nothing is written.")
-            raise typer.Exit(130)
+    if not tuned.trials and not tuned.interrupted:
         raise ConfigError(f"no trial got through an epoch in {minutes:g} minutes; give more time")
-    best = tuned.trials[0]
+    if tuned.trials:
+        _keep(tuned.trials, settings, out, aim=aim, as_json=as_json)
+    if tuned.interrupted:
+        kept = "the best so far is kept; the same command continues"
+        nothing = "no trial was done, and nothing is written"
+        messages_console().print(f"Stopped: {kept if tuned.trials else nothing}.")
+        raise typer.Exit(130)
+
+
+def _beginning(data: str, recipe: str | None, settings: list[str]) -> "Recipe":
+    """Give the settings to begin with: those asked for, else the corpus's own."""
+    from fathomer.config import Recipe
+    from fathomer.recipes import find_recipe, shipped_recipes
+
+    name = recipe or (data if data in shipped_recipes() else None)
+    return (find_recipe(name) if name else Recipe()).with_settings(settings)
+
+
+def _tell(trial: "Trial", aim: str) -> None:
+    messages_console().print(
+        f"trial {trial.number + 1}: held-out {aim} {trial.micro_f1:.4f} after {trial.seconds:.0f} s"
+    )
+
+
+def _keep(trials: "list[Trial]", settings: "Recipe", out: Path, *, aim: str, as_json: bool) -> None:
+    """Write the best trial's settings, and say which they are."""
+    from fathomer.files import write_atomically
+
+    best = trials[0]
     write_atomically(out, settings.with_values(best.settings).to_toml())
     if as_json:
-        print_json({"out": str(out), "trials": [trial._asdict() for trial in tuned.trials]})
+        print_json({"out": str(out), "trials": [trial._asdict() for trial in trials]})
     else:
-        _print(tuned.trials, aim)
+        _print(trials, aim)
         print_line(f"{out}: the settings of trial {best.number + 1}")
-    if tuned.interrupted:
-        messages.print("Stopped: the best so far is kept; the same command continues.")
-        raise typer.Exit(130)
 
 
 def _print(trials: "list[Trial]", aim: str) -> None:

@@ -5,8 +5,10 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from typing import ClassVar
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -27,71 +29,81 @@ _FAREWELL_SECONDS = 0.5
 """How long a resting connection is kept at the end, for a request that is on its way already."""
 
 
+class StrictProtocol(HttpToolsProtocol):
+    """Close a connection when a request's head does not come in time, or never ends."""
+
+    limits: ClassVar[Limits]
+    crowded: ClassVar[Response]
+    """Answers whoever is one too many."""
+    _head_timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _ending = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, or turn whoever is one too many away."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self.app = self.crowded
+        self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes without getting a request any further."""
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > _HEAD_BYTES:
+            self.transport.close()
+        self._watch_head()
+
+    def on_headers_complete(self) -> None:
+        """Take a request, unless too many wait before it."""
+        self._head_bytes = 0
+        if len(self.pipeline) >= _PIPELINED:
+            raise ValueError("too many requests at once")  # the parser stops, and answers 400
+        super().on_headers_complete()
+        if self._ending:
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body: the request gets further."""
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self._stop_watching()
+
+    def shutdown(self) -> None:
+        """Answer what is here or on its way, then close."""
+        if self._ending or not self._resting:
+            super().shutdown()
+        else:
+            self.loop.call_later(_FAREWELL_SECONDS, self.shutdown)
+        self._ending = True
+
+    @property
+    def _resting(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch_head(self) -> None:
+        """Run the clock from a head's first byte until its request is there."""
+        if not self._resting:
+            self._stop_watching()
+        elif self._head_timer is None and not self.transport.is_closing():
+            self._head_timer = self.loop.call_later(self.limits.body_seconds, self.transport.close)
+
+    def _stop_watching(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
 def strict_protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Make connections that are closed when a request's head does not come in time, or never ends."""
+    """Make the connections of a service with these limits."""
     message = f"More than {limits.connections} connections are open."
     headers = {"connection": "close"}
     crowded = beyond(limits, "connections", message, status=503, headers=headers).response()
-
-    class StrictProtocol(HttpToolsProtocol):
-        _head_timer: asyncio.TimerHandle | None = None
-        _head_bytes = 0
-        _ending = False
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            if len(self.connections) > limits.connections:
-                self.app = crowded
-            self._watch_head()
-
-        def data_received(self, data: bytes) -> None:
-            self._head_bytes += len(data)
-            super().data_received(data)
-            if self._head_bytes > _HEAD_BYTES:
-                self.transport.close()
-            self._watch_head()
-
-        def on_headers_complete(self) -> None:
-            self._head_bytes = 0
-            if len(self.pipeline) >= _PIPELINED:
-                raise ValueError("too many requests at once")  # the parser stops, and answers 400
-            super().on_headers_complete()
-            if self._ending:
-                self.cycle.keep_alive = False
-
-        def on_body(self, body: bytes) -> None:
-            self._head_bytes = 0
-            super().on_body(body)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._stop_watching()
-
-        def shutdown(self) -> None:
-            """Answer what is here or on its way, then close."""
-            if self._ending or not self._resting:
-                super().shutdown()
-            else:
-                self.loop.call_later(_FAREWELL_SECONDS, self.shutdown)
-            self._ending = True
-
-        @property
-        def _resting(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
-
-        def _watch_head(self) -> None:
-            """Run the clock from a head's first byte until its request is there."""
-            if not self._resting:
-                self._stop_watching()
-            elif self._head_timer is None and not self.transport.is_closing():
-                self._head_timer = self.loop.call_later(limits.body_seconds, self.transport.close)
-
-        def _stop_watching(self) -> None:
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer = None
-
-    return StrictProtocol
+    return type("LimitedProtocol", (StrictProtocol,), {"limits": limits, "crowded": crowded})
 
 
 def run(
