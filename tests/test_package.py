@@ -34,7 +34,7 @@ ORDER = [
     "fit", "estimator", "explain", "progress", "tracking",
     "export.writer", "export.reading", "export.steps", "export", "hub", "tune",
     "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
-    "serve.body", "serve.gate", "serve.reference", "serve.app", "serve.server",
+    "serve.body", "serve.gate", "serve.reference", "serve.worker", "serve.app", "serve.server",
     "lab", "lab.wire", "lab.hostile", "lab.served", "lab.load", "lab.workloads", "lab.machine",
     "lab.race", "lab.rivals", "lab.contestants", "lab.bench", "lab.charts", "lab.published",
     "lab.runs", "lab.experiments", "lab.trial", "lab.crew",

@@ -148,7 +148,7 @@ class Predictor:
             raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
         max_chars = self.artifact.recipe.text.max_chars
         encoded = EncodedTexts.from_words(words, max_chars=max_chars)
-        answers = self._classify(encoded, max_depth)
+        answers = self.classify(encoded, max_depth)
         probabilities = np.exp(answers.log_probabilities.astype(np.float64))
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
@@ -158,7 +158,7 @@ class Predictor:
             for parts in zip(texts, words, probabilities, depths, strict=True)
         ]
 
-    def _classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+    def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
         """Run the network; all probabilities that anybody sees come from here."""
         return classify(
             self.network,
@@ -209,7 +209,7 @@ class Predictor:
             number = "several labels" if self.multi_label else "one label"
             raise DataError(f"the model gives {number} per text; the examples do not fit")
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        return Answered(data, self._classify(data.texts, max_depth))
+        return Answered(data, self.classify(data.texts, max_depth))
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

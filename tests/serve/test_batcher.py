@@ -39,7 +39,7 @@ class Started:
     def __init__(self, **limits):
         self.echo = Echo()
         self.batcher = Batcher(
-            self.echo, Limits(**{"batch_seconds": 0.02, "pause_seconds": 0.02, **limits})
+            [self.echo], Limits(**{"batch_seconds": 0.02, "pause_seconds": 0.02, **limits})
         )
 
     async def __aenter__(self):
@@ -289,5 +289,50 @@ def test_no_texts_are_answered_without_the_model():
         async with Started() as (batcher, echo):
             assert await batcher.submit([], [], max_depth=None).answer == []
             assert echo.batches == []
+
+    run(scenario)
+
+
+def test_copies_at_rest_share_what_waits_and_every_answer_is_in_its_place():
+    """The first part is held back: the second one is answered before it."""
+
+    async def scenario():
+        slow, quick = Echo(), Echo()
+        limits = Limits(batch_seconds=0.02, pause_seconds=0.02)
+        batcher = Batcher([slow, quick], limits)
+        batcher.start()
+        try:
+            slow.go.clear()
+            quick.go.clear()
+            pending = batcher.submit(["1", "2", "3", "4"], words(1, 1, 1, 1), max_depth=None)
+            for echo in (slow, quick):
+                assert await asyncio.to_thread(echo.begun.wait, 10)
+            quick.go.set()
+            while not quick.batches:
+                await asyncio.sleep(0.01)
+            slow.go.set()
+            assert await pending.answer == ["1@None", "2@None", "3@None", "4@None"]
+            halves = [texts for _, texts in slow.batches + quick.batches]
+            assert sorted(halves) == [["1", "2"], ["3", "4"]]
+        finally:
+            await asyncio.to_thread(batcher.close)
+        assert not batcher.ready
+
+    run(scenario)
+
+
+def test_a_request_is_not_answered_when_one_of_its_parts_has_failed():
+    async def scenario():
+        batcher = Batcher([Echo(), Echo()], Limits(batch_seconds=0.02, pause_seconds=0.02))
+        batcher.start()
+        try:
+            failing = batcher.submit(["fail", "x"], words(1, 1), max_depth=None)
+            with pytest.raises(ValueError, match="no"):
+                await failing.answer
+            good = [batcher.submit([str(n)], words(1), max_depth=None) for n in range(9)]
+            answers = await asyncio.gather(*(p.answer for p in good))
+            assert answers == [[f"{n}@None"] for n in range(9)]
+        finally:
+            await asyncio.to_thread(batcher.close)
 
     run(scenario)

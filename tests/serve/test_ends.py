@@ -105,7 +105,7 @@ def test_killed_under_load_it_is_ready_again_in_seconds(model):
 
 
 def test_many_connections_get_right_answers_without_an_error(running):
-    run = asyncio.run(closed_loop([running.port], REQUESTS, connections=32, most=400))
+    run = asyncio.run(closed_loop(running.port, REQUESTS, connections=32, most=400))
     expected = Predictor(tiny_artifact()).predict([f"The film was lovely {n}." for n in range(20)])
     assert run.statuses == {200: 400}
     assert run.unasked == 0

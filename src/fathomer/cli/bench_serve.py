@@ -12,8 +12,8 @@ def bench_serve(
     folder: Folder,
     connections: Annotated[int, typer.Option(min=1, max=500, help="Clients at a time.")] = 32,
     texts_per_request: Annotated[int, typer.Option(min=1, max=256, help="Texts of each.")] = 8,
-    services: Annotated[
-        int, typer.Option(min=1, max=64, help="Services that share the connections.")
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Workers of the service (see serve).")
     ] = 1,
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of most phases.")] = 10.0,
     overload_seconds: Annotated[
@@ -35,7 +35,7 @@ def bench_serve(
         folder,
         connections=connections,
         texts_per_request=texts_per_request,
-        services=services,
+        workers=workers,
         seconds=seconds,
         overload_seconds=overload_seconds,
         hostile_seconds=hostile_seconds,

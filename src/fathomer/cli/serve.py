@@ -23,10 +23,18 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Ask clients for the token in this file.")
     ] = None,
     precision: Precision = "float32",
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, max=64, help="Processes that read, each with a copy of the model."
+        ),
+    ] = 1,
     threads: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Threads of the model; by default all cores but one."
+            metavar="N",
+            min=1,
+            help="Threads of each copy; by default all cores but one, or a share of all.",
         ),
     ] = None,
 ) -> None:
@@ -39,21 +47,26 @@ def serve(
     try:
         from fathomer.serve.app import create_app
         from fathomer.serve.server import run
+        from fathomer.serve.worker import started
     except ImportError as error:
         raise MissingExtraError(
             f"{error.name} is not installed; pip install 'fathomer[serve]'"
         ) from None
     import torch
 
-    torch.set_num_threads(threads or model_threads())
+    threads = threads or model_threads(workers)
+    torch.set_num_threads(threads)
     limits = Limits.from_assignments(limit or [])
     token = _read_token(token_file) if token_file else None
-    app = create_app(open_model(folder, precision, "cpu"), limits=limits, token=token)
+    predictor = open_model(folder, precision, "cpu")
 
     def announce(address: str) -> None:
         typer.echo(f"serving {folder} at {address}", err=True)
 
-    run(app, limits=limits, host=host, port=port, announce=announce)
+    number = workers if workers > 1 else 0  # one alone is this process
+    with started(predictor, folder, number=number, precision=precision, threads=threads) as others:
+        app = create_app(predictor, workers=others, limits=limits, token=token)
+        run(app, limits=limits, host=host, port=port, announce=announce)
 
 
 def _read_token(path: Path) -> str:

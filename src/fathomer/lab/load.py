@@ -17,7 +17,7 @@ import torch
 
 from fathomer.data.demo import demo_corpus
 from fathomer.lab.hostile import attack
-from fathomer.lab.served import Services, served
+from fathomer.lab.served import Served, served
 from fathomer.lab.wire import Run, closed_loop, open_loop, post
 from fathomer.predictor import Prediction, Predictor, load
 from fathomer.serve.limits import model_threads
@@ -75,22 +75,28 @@ def bench_serve(
     *,
     connections: int = 32,
     texts_per_request: int = 8,
-    services: int = 1,
+    workers: int = 1,
     seconds: float = 10.0,
     overload_seconds: float = 60.0,
     hostile_seconds: float = 0.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Measure services of the model in ``folder``, beside the predictor itself."""
+    """Measure a service of the model in ``folder``, beside the predictor itself."""
     predictor = load(folder)
     work = Workload.of(predictor, texts_per_request=texts_per_request)
-    result: dict[str, Any] = {"connections": connections, "texts_per_request": texts_per_request}
-    with served(folder, number=services) as running:
+    result: dict[str, Any] = {
+        "connections": connections,
+        "texts_per_request": texts_per_request,
+        "workers": workers,
+    }
+    with served(folder, workers=workers) as running:
         tell("every text once, compared with the predictor")
         first = _closed(running, work, connections, most=len(work.requests))
         result["correctness"] = _summary(first, work)
         tell("saturation, in turns with the predictor alone")
-        result["saturation"] = _saturation(running, work, predictor, connections, seconds)
+        result["saturation"] = _saturation(
+            running, work, predictor, connections, seconds, model_threads(workers)
+        )
         rate = result["saturation"]["requests_per_second"]
         for name, factor, duration in (("half", 0.5, seconds), ("double", 2.0, overload_seconds)):
             if duration:
@@ -99,35 +105,38 @@ def bench_serve(
         if hostile_seconds:
             tell(f"hostile clients for {hostile_seconds:g} s")
             result["hostile"] = _hostile(running, work, hostile_seconds)
-    result["exit_codes"] = running.exit_codes
+    result["exit_code"] = running.process.returncode
     result["log"] = running.log
     return result
 
 
-def _closed(services: Services, work: Workload, connections: int, **bounds: Any) -> Run:
-    return asyncio.run(
-        closed_loop(services.ports, work.requests, connections=connections, **bounds)
-    )
+def _closed(service: Served, work: Workload, connections: int, **bounds: Any) -> Run:
+    return asyncio.run(closed_loop(service.port, work.requests, connections=connections, **bounds))
 
 
 def _saturation(
-    services: Services, work: Workload, predictor: Predictor, connections: int, seconds: float
+    service: Served,
+    work: Workload,
+    predictor: Predictor,
+    connections: int,
+    seconds: float,
+    threads: int,
 ) -> dict[str, Any]:
     """Let predictor and service take turns, so that all see the same machine."""
     turn = seconds / ROUNDS
     at_once = connections * round(work.texts_per_request)
     offline, as_served, rates, runs = [], [], [], []
-    service_cpu, client_cpu = -services.cpu_seconds, 0.0
+    service_cpu, client_cpu = -service.cpu_seconds, 0.0
     for _ in range(ROUNDS):
         offline.append(_offline(predictor, work.texts, turn))
-        with _threads(model_threads()):
+        with _threads(threads):
             as_served.append(_offline(predictor, work.texts[:at_once], turn))
         client_cpu -= time.process_time()
-        run = _closed(services, work, connections, seconds=turn, most=MOST)
+        run = _closed(service, work, connections, seconds=turn, most=MOST)
         client_cpu += time.process_time()
         rates.append(len(run.replies) / run.seconds)
         runs.append(run)
-    service_cpu += services.cpu_seconds
+    service_cpu += service.cpu_seconds
     together = Run([reply for run in runs for reply in run.replies])
     texts = statistics.median(rates) * work.texts_per_request
     return _summary(together, work) | {
@@ -160,12 +169,12 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _open(services: Services, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
+def _open(service: Served, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
     async def watched() -> tuple[Run, list[float]]:
         memory: list[float] = []
-        watching = asyncio.create_task(_watch(services, memory))
+        watching = asyncio.create_task(_watch(service, memory))
         run = await open_loop(
-            services.ports, work.requests, rate=rate, seconds=seconds, connections=800
+            service.port, work.requests, rate=rate, seconds=seconds, connections=800
         )
         watching.cancel()
         return run, memory
@@ -178,9 +187,9 @@ def _open(services: Services, work: Workload, rate: float, seconds: float) -> di
     }
 
 
-async def _watch(services: Services, memory: list[float]) -> None:
+async def _watch(service: Served, memory: list[float]) -> None:
     while True:
-        memory.append(services.memory_mb)
+        memory.append(service.memory_mb)
         await asyncio.sleep(1)
 
 
@@ -195,15 +204,15 @@ def _growth(memory: list[float]) -> dict[str, float]:
     }
 
 
-def _hostile(services: Services, work: Workload, seconds: float) -> dict[str, Any]:
+def _hostile(service: Served, work: Workload, seconds: float) -> dict[str, Any]:
     """Mix misbehaving clients with good ones, who must not notice."""
 
     async def both() -> tuple[dict[str, dict[str, int]], Run, list[float]]:
         memory: list[float] = []
-        watching = asyncio.create_task(_watch(services, memory))
+        watching = asyncio.create_task(_watch(service, memory))
         statuses, good = await asyncio.gather(
-            attack(services.ports[0], seconds=seconds, most=MOST),
-            closed_loop(services.ports, work.requests, connections=2, seconds=seconds, most=MOST),
+            attack(service.port, seconds=seconds, most=MOST),
+            closed_loop(service.port, work.requests, connections=2, seconds=seconds, most=MOST),
         )
         watching.cancel()
         return statuses, good, memory
@@ -213,7 +222,7 @@ def _hostile(services: Services, work: Workload, seconds: float) -> dict[str, An
         "statuses": statuses,
         "good": _summary(good, work),
         "memory_mb": _growth(memory),
-        "alive": services.exit_codes == [None] * len(services.each),
+        "alive": service.process.poll() is None,
     }
 
 

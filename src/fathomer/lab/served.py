@@ -1,4 +1,4 @@
-"""Services for a measurement: processes of their own, and what they use."""
+"""A service for a measurement: a process of its own, and what it and its workers use."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,60 +26,31 @@ class Served:
     log: list[str] = field(default_factory=list)
 
     @property
-    def memory_mb(self) -> float:
-        """Give the memory that the process has in use."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Give the processor time that the process has used."""
-        after_name = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2]
-        return sum(map(int, after_name.split()[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Services:
-    """Hold the services of one model that share the load."""
-
-    each: list[Served]
-
-    @property
-    def ports(self) -> list[int]:
-        """Give the port of each."""
-        return [service.port for service in self.each]
+    def _folders(self) -> list[Path]:
+        """Name where the system describes the process and its workers."""
+        own = Path(f"/proc/{self.process.pid}")
+        listed = [each.read_text("ascii").split() for each in own.glob("task/*/children")]
+        return [own, *(Path("/proc") / child for children in listed for child in children)]
 
     @property
     def memory_mb(self) -> float:
-        """Give the memory of all of them."""
-        return round(sum(service.memory_mb for service in self.each), 1)
+        """Give the memory in use; what several processes share counts for each."""
+        pages = (int((each / "statm").read_text("ascii").split()[1]) for each in self._folders)
+        return round(sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
     @property
     def cpu_seconds(self) -> float:
-        """Give the processor time that all of them have used."""
-        return sum(service.cpu_seconds for service in self.each)
-
-    @property
-    def exit_codes(self) -> list[int | None]:
-        """Tell how each has ended, or None while it runs."""
-        return [service.process.poll() for service in self.each]
-
-    @property
-    def log(self) -> list[str]:
-        """Give the lines that all of them have logged."""
-        return [line for service in self.each for line in service.log]
+        """Give the processor time used."""
+        stats = ((each / "stat").read_text("ascii") for each in self._folders)
+        ticks = [int(n) for stat in stats for n in stat.rpartition(")")[2].split()[11:13]]
+        return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def served(folder: Path, *, number: int = 1) -> Iterator[Services]:
-    """Run so many times ``fathomer serve``, on free ports."""
-    with ExitStack() as stack:
-        yield Services([stack.enter_context(_one(folder)) for _ in range(number)])
-
-
-@contextmanager
-def _one(folder: Path) -> Iterator[Served]:
-    command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0"]
+def served(folder: Path, *, workers: int = 1) -> Iterator[Served]:
+    """Run ``fathomer serve`` on a free port."""
+    options = [str(folder), "--port", "0", "--workers", str(workers)]
+    command = [sys.executable, "-m", "fathomer", "serve", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603
     stream = process.stderr
     assert stream is not None

@@ -128,22 +128,19 @@ async def connect(port: int, run: Run) -> Connection:
 
 
 async def closed_loop(
-    ports: Sequence[int],
+    port: int,
     requests: Sequence[bytes],
     *,
     connections: int,
     seconds: float = 3600.0,
     most: int,
 ) -> Run:
-    """Keep so many connections busy until the time is over or ``most`` requests were sent.
-
-    The services at ``ports`` get equally many of them.
-    """
+    """Keep so many connections busy until the time is over or ``most`` requests were sent."""
     run = Run()
     numbers: Iterator[int] = iter(range(most))
     started = time.perf_counter()
 
-    async def ask_on(port: int) -> None:
+    async def keep_asking() -> None:
         connection = await connect(port, run)
         for number in numbers:
             begun = time.perf_counter()
@@ -156,13 +153,13 @@ async def closed_loop(
             run.replies.append(Reply(which, status, body, time.perf_counter() - begun))
         await connection.close()
 
-    await asyncio.gather(*(ask_on(ports[n % len(ports)]) for n in range(connections)))
+    await asyncio.gather(*(keep_asking() for _ in range(connections)))
     run.seconds = time.perf_counter() - started
     return run
 
 
 async def open_loop(
-    ports: Sequence[int],
+    port: int,
     requests: Sequence[bytes],
     *,
     rate: float,
@@ -178,7 +175,7 @@ async def open_loop(
     async def ask(number: int, due: float) -> None:
         while idle and not idle[-1].open:  # the server closes what rests for long
             idle.pop()
-        connection = idle.pop() if idle else await connect(ports[number % len(ports)], run)
+        connection = idle.pop() if idle else await connect(port, run)
         which = number % len(requests)
         status, body = await connection.ask(requests[which])
         run.replies.append(Reply(which, status, body, time.perf_counter() - due))

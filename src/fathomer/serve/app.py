@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -50,13 +50,13 @@ class DirectRoute(APIRoute):
 
 
 class Service:
-    """Answer the routes with one predictor."""
+    """Answer the routes with one model; with several copies of it if there are ``workers``."""
 
-    def __init__(self, predictor: Predictor, limits: Limits) -> None:
+    def __init__(self, predictor: Predictor, limits: Limits, workers: Sequence[Predictor]) -> None:
         self.predictor = predictor
         self.limits = limits
         self.metrics = Metrics()
-        self.batcher = Batcher(predictor, limits, observe=self.metrics.batch)
+        self.batcher = Batcher(workers or [predictor], limits, observe=self.metrics.batch)
         self.metrics.watch(self.batcher)
         self.request_model = schema.request_model(limits, max_depth=predictor.max_depth)
 
@@ -166,10 +166,17 @@ class Service:
 
 
 def create_app(
-    predictor: Predictor, *, limits: Limits | None = None, token: str | None = None
+    predictor: Predictor,
+    *,
+    workers: Sequence[Predictor] = (),
+    limits: Limits | None = None,
+    token: str | None = None,
 ) -> Gate:
-    """Build the service; ``token`` is asked of every client that wants answers."""
-    service = Service(predictor, limits or Limits())
+    """Build the service; ``token`` is asked of every client that wants answers.
+
+    Texts are read by ``workers``, if there are any, in place of ``predictor``.
+    """
+    service = Service(predictor, limits or Limits(), workers)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

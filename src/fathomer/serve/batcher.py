@@ -2,6 +2,7 @@
 
 The thread takes as many waiting texts as fit a budget of words, predicts them together and answers.
 A long request is read in several batches; one that was dropped meanwhile costs nothing any more.
+With several copies of the model each has its thread, and those at rest share what waits.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -44,7 +45,8 @@ class Pending:
     answer: "asyncio.Future[list[Prediction]]"
     costs: list[int] = field(init=False)
     taken: int = 0
-    predictions: list[Prediction] = field(default_factory=list)
+    predictions: dict[int, Prediction] = field(default_factory=dict)
+    """By the number of the text: parts may be answered in any order."""
     dropped: bool = False
 
     def __post_init__(self) -> None:
@@ -61,44 +63,50 @@ class Part(NamedTuple):
 
 
 class Batcher:
-    """Own the model in one thread, and answer what is submitted to it."""
+    """Own each copy of the model in one thread, and answer what is submitted."""
 
     def __init__(
         self,
-        predictor: Answering,
+        predictors: Sequence[Answering],
         limits: Limits,
         *,
         observe: Callable[[list[Prediction]], None] = lambda _: None,
     ) -> None:
-        self._predictor = predictor
+        self._predictors = predictors
         self._limits = limits
         self._observe = observe
         self._queue: deque[Pending] = deque()
         self._queued_words = 0
         self._changed = threading.Condition()
         self._closing = True
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._resting = 0
+        """Threads that are not at work."""
 
     # What the event loop calls
 
     def start(self) -> None:
-        """Start the thread; after an end, a new one."""
+        """Start the threads; after an end, new ones."""
         self._closing = False
-        self._thread = threading.Thread(target=self._work, name="fathomer-model", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, args=[each], name="fathomer-model", daemon=True)
+            for each in self._predictors
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Take no more, answer what is queued, and end the thread."""
+        """Take no more, answer what is queued, and end the threads."""
         with self._changed:
             self._closing = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     @property
     def ready(self) -> bool:
         """Tell whether requests are taken."""
-        return not self._closing and self._thread is not None and self._thread.is_alive()
+        return not self._closing and all(thread.is_alive() for thread in self._threads)
 
     def check_room(self) -> None:
         """Raise an error if nothing more may wait."""
@@ -129,7 +137,7 @@ class Batcher:
             self.check_room()
             self._queue.append(pending)
             self._queued_words += sum(pending.costs)
-            # Waking the thread for each request would cost it more than it gains.
+            # Waking a thread for each request would cost it more than it gains.
             if len(self._queue) == 1 or self._queued_words >= self._limits.batch_words:
                 self._changed.notify()
         return pending
@@ -142,25 +150,31 @@ class Batcher:
                 self._queue.remove(pending)
                 self._queued_words -= sum(pending.costs[pending.taken :])
 
-    # What the thread does
+    # What the threads do
 
-    def _work(self) -> None:
+    def _work(self, predictor: Answering) -> None:
         while (batch := self._take()) is not None:
             groups: dict[int | None, list[Part]] = {}
             for part in batch:
                 groups.setdefault(part.pending.max_depth, []).append(part)
             for max_depth, parts in groups.items():
                 if wanted := [part for part in parts if not part.pending.dropped]:
-                    self._answer(wanted, max_depth)
+                    self._answer(predictor, wanted, max_depth)
 
     def _take(self) -> list[Part] | None:
         """Wait for requests, then a little for company; give None when there will be no more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._closing)
-            if self._closing and not self._queue:
-                return None
-            self._wait_for_company()
-            return self._fill()
+            self._resting += 1
+            try:
+                self._changed.wait_for(lambda: self._queue or self._closing)
+                if self._closing and not self._queue:
+                    return None
+                self._wait_for_company()
+                return self._fill()
+            finally:
+                self._resting -= 1
+                if self._queue:
+                    self._changed.notify()
 
     def _wait_for_company(self) -> None:
         """Wait while requests keep coming, until a batch is full or the time is over."""
@@ -173,9 +187,13 @@ class Batcher:
             self._changed.wait(min(self._limits.pause_seconds, end - time.monotonic()))
 
     def _fill(self) -> list[Part]:
-        """Take texts in the order of their coming; one above the budget of words goes alone."""
+        """Take texts in the order of their coming, and leave others at rest their share.
+
+        A text above the budget of words goes alone.
+        """
         batch: list[Part] = []
-        budget = room = self._limits.batch_words
+        share = -(-self._queued_words // self._resting)
+        budget = room = min(self._limits.batch_words, share)
         while self._queue:
             pending = self._queue[0]
             start = pending.taken
@@ -192,34 +210,34 @@ class Batcher:
         self._queued_words -= budget - room
         return batch
 
-    def _answer(self, parts: list[Part], max_depth: int | None) -> None:
+    def _answer(self, predictor: Answering, parts: list[Part], max_depth: int | None) -> None:
         texts = [text for part in parts for text in part.pending.texts[part.start : part.end]]
         words = [text for part in parts for text in part.pending.words[part.start : part.end]]
-        error: Exception | None = None
-        predictions: list[Prediction] = []
         try:
-            predictions = self._predictor.predict_words(texts, words, max_depth=max_depth)
+            predictions = predictor.predict_words(texts, words, max_depth=max_depth)
             self._observe(predictions)
-        except Exception as caught:
+        except Exception as error:
             # Whatever it was: these requests hear of it, and the thread lives on for the others.
             logger.exception("a batch of %d texts could not be answered", len(texts))
-            error = caught
-        start = 0
-        for part in parts:
-            end = start + part.end - part.start
-            part.pending.predictions += predictions[start:end]
-            start = end
-        self._deliver([part.pending for part in parts], error)
-
-    def _deliver(self, requests: list[Pending], error: Exception | None) -> None:
-        """Hand over what is complete; the event loop is woken once for all of it."""
-        if error:
-            for pending in requests:
-                self.drop(pending)
+            for part in parts:
+                self.drop(part.pending)
+            _deliver([part.pending for part in parts], error)
         else:
-            requests = [p for p in requests if len(p.predictions) == len(p.texts)]
-        if requests:
-            requests[0].answer.get_loop().call_soon_threadsafe(_resolve, requests, error)
+            _deliver(self._completed(parts, predictions))
+
+    def _completed(self, parts: list[Part], predictions: list[Prediction]) -> list[Pending]:
+        """Give each request its answers; name those that have all of theirs now."""
+        found = iter(predictions)
+        with self._changed:
+            for pending, start, end in parts:
+                pending.predictions.update((number, next(found)) for number in range(start, end))
+            return [p for p, *_ in parts if len(p.predictions) == len(p.texts)]
+
+
+def _deliver(requests: list[Pending], error: Exception | None = None) -> None:
+    """Hand over answers; the event loop is woken once for all of them."""
+    if requests:
+        requests[0].answer.get_loop().call_soon_threadsafe(_resolve, requests, error)
 
 
 def _resolve(requests: list[Pending], error: Exception | None) -> None:
@@ -229,4 +247,4 @@ def _resolve(requests: list[Pending], error: Exception | None) -> None:
         if error:
             pending.answer.set_exception(error)
         else:
-            pending.answer.set_result(pending.predictions)
+            pending.answer.set_result([pending.predictions[n] for n in range(len(pending.texts))])

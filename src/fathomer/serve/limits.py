@@ -48,10 +48,12 @@ class Limits(Section):
         return cls.from_dict(values)
 
 
-def model_threads() -> int:
-    """Give the threads that the model gets unless told otherwise.
+def model_threads(workers: int = 1) -> int:
+    """Give the threads that each copy of the model gets unless told otherwise.
 
     One core is left to read requests and write answers; two busy threads of a small model and an
-    event loop on two cores would wait for each other most of the time.
+    event loop on two cores would wait for each other most of the time. Several workers, who do not
+    wait for each other, share all cores.
     """
-    return max(1, (os.cpu_count() or 1) - 1)
+    cores = os.cpu_count() or 1
+    return max(1, cores // workers if workers > 1 else cores - 1)

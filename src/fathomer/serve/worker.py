@@ -1,0 +1,167 @@
+"""Processes that read texts for the service, each with a copy of the model.
+
+``python -m fathomer.serve.worker`` gets encoded texts on its standard input and writes what the
+network found to its standard output, both as safetensors with their length before them. It ends when
+that input does: with the service, however that ends.
+"""
+
+import logging
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load as unpack
+from safetensors.numpy import save as pack
+
+from fathomer.artifact import Artifact
+from fathomer.data.batches import EncodedTexts
+from fathomer.errors import FathomerError
+from fathomer.nn.inference import Classified
+from fathomer.predictor import Predictor, load
+
+logger = logging.getLogger(__name__)
+
+_LENGTH = struct.Struct("<q")
+_READY, _FAILED = b"ready", b""
+
+
+class WorkerError(FathomerError, RuntimeError):
+    """Report a worker that did not start, or texts that it could not read."""
+
+
+class RemotePredictor(Predictor):
+    """Answer with the model of another process, which is started anew if it has died."""
+
+    def __init__(self, artifact: Artifact, command: Sequence[str]) -> None:  # no network of its own
+        self.artifact = artifact
+        self._command = command
+        self._process = self._start()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(  # noqa: S603
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def wait_until_ready(self) -> None:
+        """Wait until the model is loaded."""
+        try:
+            self._receive()
+        except EOFError:
+            raise WorkerError("a worker of the service did not start") from None
+
+    def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+        """Let the other process run the network."""
+        question: dict[str, NDArray[Any]] = {
+            "ids": np.ascontiguousarray(texts.ids),
+            "starts": texts.starts,
+            "unknown": np.ascontiguousarray(texts.unknown),
+            "max_depth": np.array([max_depth or 0]),
+        }
+        try:
+            _write(self._input, pack(question))
+            answer = self._receive()
+        except (OSError, EOFError):
+            self.close()
+            self._process = self._start()
+            self.wait_until_ready()
+            raise WorkerError("a worker has died while it read; a new one was started") from None
+        if answer == _FAILED:
+            raise WorkerError("a worker could not read these texts")
+        return Classified(**unpack(answer))
+
+    def close(self) -> None:
+        """Let the other process end."""
+        with suppress(OSError):  # if it has died, what it was asked cannot be sent any more
+            self._input.close()
+        self._output.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _receive(self) -> bytes:
+        message = _read(self._output)
+        if message is None:
+            raise EOFError
+        return message
+
+    @property
+    def _input(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def _output(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+
+@contextmanager
+def started(
+    predictor: Predictor, folder: Path, *, number: int, precision: str, threads: int
+) -> Iterator[list[RemotePredictor]]:
+    """Start so many processes that read with the model in ``folder``."""
+    command = [sys.executable, "-m", __name__, str(folder), precision, str(threads)]
+    workers = [RemotePredictor(predictor.artifact, command) for _ in range(number)]
+    try:
+        for worker in workers:
+            worker.wait_until_ready()
+        yield workers
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _write(stream: IO[bytes], message: bytes) -> None:
+    stream.write(_LENGTH.pack(len(message)) + message)
+    stream.flush()
+
+
+def _read(stream: IO[bytes]) -> bytes | None:
+    """Read one message; nothing if there will be no more."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    [length] = _LENGTH.unpack(head)
+    message = stream.read(length)
+    return message if len(message) == length else None
+
+
+def _answer(predictor: Predictor, question: bytes) -> bytes:
+    values = unpack(question)
+    max_depth = int(values.pop("max_depth")[0]) or None
+    return pack(predictor.classify(EncodedTexts(**values), max_depth)._asdict())
+
+
+def main(folder: str, precision: str, threads: str) -> None:
+    """Answer until nobody asks any more."""
+    # The service decides when to end: a signal to all its processes must not lose an answer.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    torch.set_num_threads(int(threads))
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr  # nothing but answers goes where they go
+    predictor = load(folder, precision=precision)  # type: ignore[arg-type]
+    _write(answers, _READY)
+    while (question := _read(sys.stdin.buffer)) is not None:
+        try:
+            answer = _answer(predictor, question)
+        except Exception:
+            # Whatever it was: those who asked hear of it, and the others are still answered.
+            logger.exception("a worker could not answer")
+            answer = _FAILED
+        _write(answers, answer)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
