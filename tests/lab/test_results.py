@@ -152,7 +152,20 @@ def test_the_command_writes_page_tables_and_figures(run, tmp_path):
     names = {path.stem for path in (tmp_path / "results" / "tables").glob("*.csv")}
     assert names == {table.name for table in all_tables([])}
     assert "| 5 | 85.00% |" in page
+    assert "| 9 | 90.00% |" in page
     assert "Vectors of these runs: `mixed.300d`." in page
+
+
+def test_the_curves_of_figure_3_are_of_models_of_one_size(tmp_path):
+    """The full-size model was run more often, but with one largest depth only."""
+    for seed in (0, 1):
+        fake(settings={"train.seed": seed}, right=99).save(tmp_path)
+    for depth in (1, 5, 9):
+        settings = {"model.max_depth": depth, "model.hidden_size": 200}
+        fake(settings=settings, right=70 + depth).save(tmp_path)
+    page = results_page(tmp_path, beside=tmp_path)
+    assert "## Figure 3: the largest depth (trec, hidden size 200)" in page
+    assert "| 9 | 79.00% |" in page
 
 
 def test_the_page_says_which_words_are_deep(run, tmp_path):

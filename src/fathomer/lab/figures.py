@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathomer.lab.charts import COLOURS, OTHERS, require_matplotlib
 from fathomer.lab.groups import find_group
@@ -16,21 +16,31 @@ KINDS = {"adaptive": "gumbel", "full": "full"}
 Points = dict[int, float]
 
 
-def swept_corpus(runs: Sequence[Run]) -> str | None:
-    """Choose the corpus on which most largest depths were tried, if there were several."""
-    counts = {
-        corpus: len(curve(runs, corpus, "adaptive", "accuracy"))
-        for corpus in sorted({run.corpus for run in runs if run.model == "fathomer"})
-    }
-    best = max(counts, key=lambda corpus: counts[corpus], default=None)
+class Sweep(NamedTuple):
+    """Name runs that differ in the largest depth."""
+
+    corpus: str
+    hidden_size: int
+
+    def __str__(self) -> str:
+        return f"{self.corpus}, hidden size {self.hidden_size}"
+
+
+def find_sweep(runs: Sequence[Run]) -> Sweep | None:
+    """Choose the corpus and size with which most largest depths were tried, if there were several."""
+    ours = [run for run in runs if run.model == "fathomer"]
+    sweeps = sorted({Sweep(run.corpus, run.recipe.model.hidden_size) for run in ours})
+    counts = {sweep: len(curve(runs, sweep, "adaptive", "accuracy")) for sweep in sweeps}
+    best = max(sweeps, key=counts.__getitem__, default=None)
     return best if best and counts[best] > 1 else None
 
 
-def curve(runs: Sequence[Run], corpus: str, kind: str, name: str) -> Points:
+def curve(runs: Sequence[Run], sweep: Sweep, kind: str, name: str) -> Points:
     """Give a figure of merit by largest depth, for adaptive or full depth."""
+    corpus, size = sweep
+    settings = {"hidden_size": size, "depth": KINDS[kind]}
     groups = {
-        depth: find_group(runs, corpus, "fathomer", max_depth=depth, depth=KINDS[kind])
-        for depth in DEPTHS
+        depth: find_group(runs, corpus, "fathomer", max_depth=depth, **settings) for depth in DEPTHS
     }
     return {depth: group.mean(name) for depth, group in groups.items() if group}
 
@@ -50,16 +60,16 @@ def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:
     require_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
-    corpus = swept_corpus(runs)
-    if corpus:
-        drawn.append(_draw_sweep(runs, corpus, folder / "figure3.png"))
+    sweep = find_sweep(runs)
+    if sweep:
+        drawn.append(_draw_sweep(runs, sweep, folder / "figure3.png"))
     run = sampled_run(runs)
     if run:
         drawn.append(_draw_samples(run, folder / "figure4.png"))
     return drawn
 
 
-def _draw_sweep(runs: Sequence[Run], corpus: str, path: Path) -> Path:
+def _draw_sweep(runs: Sequence[Run], sweep: Sweep, path: Path) -> Path:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.8), layout="constrained")
@@ -69,10 +79,10 @@ def _draw_sweep(runs: Sequence[Run], corpus: str, path: Path) -> Path:
             (accuracy, "accuracy", 100.0),
             (speed, "predict_words_per_second", 0.001),
         ):
-            points = curve(runs, corpus, kind, name)
+            points = curve(runs, sweep, kind, name)
             values = [scale * value for value in points.values()]
             axes.plot(list(points), values, marker="o", color=colour, label=kind)
-    accuracy.set(xlabel="largest depth L", ylabel=f"accuracy on {corpus} (%)")
+    accuracy.set(xlabel="largest depth L", ylabel=f"accuracy on {sweep.corpus} (%)")
     speed.set(xlabel="largest depth L", ylabel="thousand words per second", ylim=(0, None))
     speed.legend(frameon=False)
     for axes in (accuracy, speed):

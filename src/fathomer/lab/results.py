@@ -8,7 +8,7 @@ from typing import Any
 
 from fathomer.files import write_atomically
 from fathomer.lab.claims import Claim, all_claims
-from fathomer.lab.figures import KINDS, curve, draw_figures, sampled_run, swept_corpus
+from fathomer.lab.figures import KINDS, Sweep, curve, draw_figures, find_sweep, sampled_run
 from fathomer.lab.groups import MARKS, find_group
 from fathomer.lab.runs import Run, read_runs
 from fathomer.lab.tables import NOTHING, Table, all_tables
@@ -95,9 +95,9 @@ def _link(folder: Path, beside: Path) -> str:
 def _figures(runs: Sequence[Run], folder: str) -> list[str]:
     """Show the figures that the runs suffice for, and the numbers behind the first."""
     parts = []
-    corpus = swept_corpus(runs)
-    if corpus:
-        parts.append(_sweep(runs, corpus).to_markdown())
+    sweep = find_sweep(runs)
+    if sweep:
+        parts.append(_sweep(runs, sweep).to_markdown())
         parts.append(f"![accuracy and speed against L]({folder}/figure3.png)\n")
     run = sampled_run(runs)
     if run:
@@ -109,9 +109,9 @@ def _figures(runs: Sequence[Run], folder: str) -> list[str]:
     return parts
 
 
-def _sweep(runs: Sequence[Run], corpus: str) -> Table:
+def _sweep(runs: Sequence[Run], sweep: Sweep) -> Table:
     names = ("accuracy", "predict_words_per_second", "mean_depth")
-    found = {(k, n): curve(runs, corpus, k, n) for k in KINDS for n in names}
+    found = {(k, n): curve(runs, sweep, k, n) for k in KINDS for n in names}
     depths = sorted({depth for points in found.values() for depth in points})
     rows = []
     for depth in depths:
@@ -125,7 +125,7 @@ def _sweep(runs: Sequence[Run], corpus: str) -> Table:
         "L",
         *(f"{kind}, {part}" for kind in KINDS for part in ("accuracy", "words/s", "depth")),
     ]
-    return Table("figure3", f"Figure 3: the largest depth, on {corpus}", header, rows)
+    return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows)
 
 
 def _depths(runs: Sequence[Run]) -> list[str]:
