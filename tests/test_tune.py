@@ -79,6 +79,14 @@ def test_no_time_is_told_in_one_line(run, command, tmp_path, minutes):
     assert not (tmp_path / "found.toml.trials").exists()
 
 
+@pytest.mark.parametrize("model", ["tfidf", "fasttext"])
+def test_a_model_that_takes_no_steps_is_not_tuned(run, command, tmp_path, model):
+    code, out, err = run(*command, "--set", f"model.name={model}")
+    assert (code, out) == (2, "")
+    assert err == f"fathomer: the model {model} has none of the settings that are tuned\n"
+    assert not (tmp_path / "found.toml.trials").exists()
+
+
 def test_too_small_a_cap_is_told_in_one_line(run, command):
     code, _, err = run(*command, "--max-mb", "0.001")
     assert code == 2

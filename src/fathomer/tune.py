@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from fathomer.artifact import Artifact
-from fathomer.baselines import build_model
+from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, MissingExtraError
 from fathomer.fit import fit
+from fathomer.nn.interface import DirectNetwork
 from fathomer.training.events import EpochDone, Event
 from fathomer.training.prepare import prepare
 
@@ -106,6 +107,8 @@ def check_search(recipe: Recipe, minutes: float) -> None:
         raise ConfigError(f"tuning takes time; give more than {minutes:g} minutes")
     if not recipe.train.held_out:
         raise ConfigError("tuning needs a held-out part; set train.held_out above 0")
+    if issubclass(MODELS[recipe.model.name].network, DirectNetwork):
+        raise ConfigError(f"the model {recipe.model.name} has none of the settings that are tuned")
     _optuna()
 
 
