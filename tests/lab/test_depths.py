@@ -54,13 +54,34 @@ def test_a_forced_depth_is_the_depth_of_every_word(found):
         tiny_examples(), artifact.tokenizer, artifact.labels, artifact.recipe.text
     )
     for depth in (1, 4):
-        answers = classify(predictor.network, data.texts, batch_words=60, depth=depth)
+        depths = np.full(len(data.texts.ids), depth)
+        answers = classify(predictor.network, data.texts, batch_words=60, depths=depths)
         assert set(answers.depths.tolist()) == {depth}
         right = float(np.mean(answers.labels == data.targets))
         assert dict(found.forced)[depth] == right
     assert [row.depth for row in found.forced] == [1, 2, 3, 4]
     with pytest.raises(DepthError):
-        classify(predictor.network, data.texts, batch_words=60, depth=5)
+        classify(predictor.network, data.texts, batch_words=60, depths=depths + 1)
+
+
+def test_each_word_has_the_depth_that_is_forced_upon_it():
+    predictor = Predictor(tiny_artifact())
+    artifact = predictor.artifact
+    data = encode_examples(
+        tiny_examples(), artifact.tokenizer, artifact.labels, artifact.recipe.text
+    )
+    selected = classify(predictor.network, data.texts, batch_words=60)
+    again = classify(predictor.network, data.texts, batch_words=90, depths=selected.depths)
+    np.testing.assert_allclose(again.log_probabilities, selected.log_probabilities, atol=1e-5)
+    dealt = np.random.default_rng(3).permutation(selected.depths)
+    other = classify(predictor.network, data.texts, batch_words=60, depths=dealt)
+    assert other.depths.tolist() == dealt.tolist() != selected.depths.tolist()
+
+
+def test_depths_that_are_all_equal_can_be_dealt_without_a_change():
+    flat = TINY.updated({"model": {"max_depth": 1}})
+    found = analyse_depths(Predictor(fit(tiny_examples(), flat).artifact), tiny_examples())
+    assert set(found.dealt) == {found.accuracy}
 
 
 def test_ranks_are_shared_and_correlation_has_its_sign():

@@ -201,7 +201,9 @@ def _print_depths(found: "Depths") -> None:
     shown = "-" if correlation is None else f"{correlation:+.3f}"
     print_line(f"\ncorrelation of frequency and mean depth (Spearman): {shown}\n")
     rows = [[str(depth), f"{accuracy:.4f}"] for depth, accuracy in found.forced]
-    print_table(["every word at depth", "accuracy"], [*rows, ["selected", f"{found.accuracy:.4f}"]])
+    dealt = sum(found.dealt) / len(found.dealt)
+    rows += [["selected", f"{found.accuracy:.4f}"], ["selected, dealt at random", f"{dealt:.4f}"]]
+    print_table(["every word at depth", "accuracy"], rows)
 
 
 def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":

@@ -19,6 +19,8 @@ from fathomer.training.prepare import LabelledTexts, encode_examples
 FREQUENT = 10
 """A word that stands so often in the texts is frequent, unless too few words do."""
 EXTREMES = 30
+DEALS = 10
+"""How often the selected depths are dealt to the words at random."""
 
 
 class Row(NamedTuple):
@@ -54,6 +56,8 @@ class Depths:
     frequency_correlation: float | None
     """Spearman's, of a distinct word's frequency and its mean depth; none if either is constant."""
     forced: tuple[Forced, ...]
+    dealt: tuple[float, ...]
+    """Accuracies with the selected depths dealt to the words at random: what is the choice worth?"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -91,13 +95,21 @@ def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
         deepest=ranked[::-1][:EXTREMES],
         shallowest=ranked[:EXTREMES],
         frequency_correlation=spearman(counts, means),
-        forced=tuple(_force(predictor, data, d) for d in range(1, predictor.max_depth + 1)),
+        forced=tuple(
+            Forced(depth, _accuracy(predictor, data, np.full_like(answers.depths, depth)))
+            for depth in range(1, predictor.max_depth + 1)
+        ),
+        dealt=tuple(
+            _accuracy(predictor, data, np.random.default_rng(deal).permutation(answers.depths))
+            for deal in range(DEALS)
+        ),
     )
 
 
-def _force(predictor: Predictor, data: LabelledTexts, depth: int) -> Forced:
-    answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depth=depth)
-    return Forced(depth, float(np.mean(answers.labels == data.targets)))
+def _accuracy(predictor: Predictor, data: LabelledTexts, depths: NDArray[np.integer]) -> float:
+    """Score the model with these depths forced upon the words."""
+    answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depths=depths)
+    return float(np.mean(answers.labels == data.targets))
 
 
 def _words_of(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
@@ -188,12 +200,17 @@ def draw_depths(found: Depths, path: Path) -> None:
         *zip(*found.forced, strict=True), marker="o", color=COLOURS["fathomer"], label="forced"
     )
     curve.axhline(found.accuracy, color="#55565a", linewidth=1, label="selected")
-    curve.set(xlabel="depth of every word", ylabel="accuracy")
+    curve.axhspan(
+        min(found.dealt), max(found.dealt), color="#55565a", alpha=0.15, label="dealt at random"
+    )
+    seen = [found.accuracy, *found.dealt, *(row.accuracy for row in found.forced)]
+    room = (min(seen) - 0.02, max(seen) + 0.02)  # a hair's breadth is not drawn as a mountain
+    curve.set(xlabel="depth of every word", ylabel="accuracy", ylim=room)
     curve.legend(frameon=False)
     figure.savefig(path, dpi=160)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [row._asdict() for row in value]
+        return [row._asdict() if isinstance(row, Row | Forced) else row for row in value]
     return value

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from fathomer.files import write_atomically
@@ -191,10 +192,25 @@ def _words_note(found: dict[str, Any]) -> str:
             " Rank correlation of a word's frequency in these texts with its mean depth: "
             f"{correlation:+.3f}; words that are rare here are read {_deeper(correlation)}."
         )
+    lines.append(_worth(found["accuracy"], found["dealt"]))
     for kind in ("deepest", "shallowest"):
         words = ", ".join(f"{row['name']} ({row['mean_depth']:.1f})" for row in found[kind])
         lines.append(f"The {kind} frequent words: {words}.")
     return "\n\n".join(lines)
+
+
+def _worth(selected: float, dealt: Sequence[float]) -> str:
+    """Say what it is worth that the words have their own depths, and not each other's."""
+    verdict = (
+        "it matters which word has which depth"
+        if selected > max(dealt)
+        else "it makes no difference which word has which depth"
+    )
+    return (
+        f"Accuracy with the selected depths: {selected:.2%}. With the same depths dealt to the words at "
+        f"random, {len(dealt)} times: {min(dealt):.2%} to {max(dealt):.2%}, {mean(dealt):.2%} in the mean; "
+        f"{verdict}."
+    )
 
 
 def _deeper(correlation: float) -> str:

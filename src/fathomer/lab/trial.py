@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact, versions
 from fathomer.data.corpora import Source, open_source, training_texts
@@ -215,13 +216,13 @@ def _test(job: Job, source: Source, test: Examples, artifact: Artifact, clock: C
 
 
 def timed(
-    predictor: Predictor, data: LabelledTexts, *, depth: int | None = None
+    predictor: Predictor, data: LabelledTexts, depths: NDArray[np.integer] | None = None
 ) -> tuple[Classified, float]:
     """Answer encoded texts; give the words per second too, the median of some passes."""
     seconds: list[float] = []
     while len(seconds) < PASSES and sum(seconds) < SECONDS:
         started = time.perf_counter()
-        answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depth=depth)
+        answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depths=depths)
         seconds.append(time.perf_counter() - started)
     return answers, len(data.texts.ids) / median(seconds)
 
@@ -239,7 +240,7 @@ def _forced(
     rows = []
     for depth in depths:
         if predictor.knows_depth and depth <= predictor.max_depth:
-            answers, speed = timed(predictor, data, depth=depth)
+            answers, speed = timed(predictor, data, np.full(len(data.texts.ids), depth))
             accuracy = float(np.mean(answers.labels == data.targets))
             rows.append({"depth": depth, "accuracy": accuracy, "words_per_second": round(speed, 1)})
     return tuple(rows)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from numpy.typing import NDArray
 from torch.nn import functional
 
@@ -40,21 +41,21 @@ def classify(
     *,
     batch_words: int,
     max_depth: int | None = None,
-    depth: int | None = None,
+    depths: NDArray[np.integer] | None = None,
     temperature: float = 1.0,
 ) -> Classified:
     """Run a network, which must be in evaluation mode, over texts in batches of like length.
 
-    ``max_depth`` lets no word take more steps than that; ``depth`` is the one that every word takes.
+    ``max_depth`` lets no word take more steps than that; ``depths`` forces one upon each word.
     Logits are divided by the temperature: above 1, the answers are less certain.
     """
     assert not network.training, "call network.eval() first"
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
-    depths = np.zeros(len(texts.ids), dtype=np.int16)
+    taken = np.zeros(len(texts.ids), dtype=np.int16)
     for indices in plan_batches(texts.lengths, budget=batch_words):
         with torch.inference_mode():
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
-            forced = None if depth is None else torch.full_like(batch.words, depth)
+            forced = None if depths is None else _forced(texts, indices, depths).to(network.device)
             output = network(batch, depths=forced, max_depth=max_depth)
             logits = output.logits.float() / temperature
             several = network.config.multi_label
@@ -63,6 +64,14 @@ def classify(
             found = output.depths.cpu().numpy()
         start = 0
         for index, length in zip(indices, batch.lengths.tolist(), strict=True):
-            depths[texts.starts[index] : texts.starts[index + 1]] = found[start : start + length]
+            taken[texts.starts[index] : texts.starts[index + 1]] = found[start : start + length]
             start += length
-    return Classified(log_probabilities, depths)
+    return Classified(log_probabilities, taken)
+
+
+def _forced(
+    texts: EncodedTexts, indices: Sequence[int], depths: NDArray[np.integer]
+) -> Int[torch.Tensor, " N"]:
+    """Give the depths of the words of some texts."""
+    parts = [depths[texts.starts[i] : texts.starts[i + 1]] for i in indices]
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
