@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from fathomer.files import remove_leftovers, write_atomically
 from fathomer.nn.interface import find_device, trainable_parameters
 from fathomer.training.calibrate import Calibration, calibrate
 from fathomer.training.checkpoint import TrainingState
-from fathomer.training.events import EpochDone, Event
+from fathomer.training.events import EpochDone, Event, VectorsFound
 from fathomer.training.loop import train
 from fathomer.training.prepare import Prepared, Start, prepare
 
@@ -81,11 +82,16 @@ def fit(
         state = TrainingState.resume(prepared.network, checkpoint, settings)
     else:
         state = TrainingState.start(prepared.network)
-    events = train(state, prepared, checkpoint=checkpoint, settings=settings)
+    found = (
+        [VectorsFound(vectors.name, *prepared.coverage)] if vectors and prepared.coverage else []
+    )
+    events = chain(found, train(state, prepared, checkpoint=checkpoint, settings=settings))
     with _made(folder):
         interrupted = _follow(watch(events), state, folder)
     metrics = _metrics(state, settings, time.perf_counter() - started)
-    return Fitted(_artifact(prepared, metrics, vectors), interrupted)
+    if found:
+        metrics["vectors"] = found[0].to_dict()
+    return Fitted(_artifact(prepared, metrics), interrupted)
 
 
 @contextmanager
@@ -118,11 +124,9 @@ def _follow(events: Iterable[Event], state: TrainingState, folder: Path | None) 
     return interrupted
 
 
-def _artifact(prepared: Prepared, metrics: dict[str, Any], vectors: Path | None) -> Artifact:
+def _artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
     """Put together what is kept."""
     calibration = _calibrate(prepared, metrics)
-    if vectors and prepared.coverage:
-        metrics["vectors"] = {"file": vectors.name, **prepared.coverage._asdict()}
     return Artifact(
         recipe=prepared.recipe,
         labels=prepared.labels,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.data.records import Record
-from fathomer.training.events import EpochDone, Event, RolledBack, StepDone
+from fathomer.training.events import EpochDone, Event, RolledBack, StepDone, VectorsFound
 from fathomer.training.metrics import shown_depth
 
 
@@ -92,7 +92,12 @@ class _Running:
         )
 
 
-def _line(event: EpochDone | RolledBack, running: _Running, epochs: int) -> str:
+def _line(event: VectorsFound | EpochDone | RolledBack, running: _Running, epochs: int) -> str:
+    if isinstance(event, VectorsFound):
+        return (
+            f"{event.file} covers {event.words:.1%} of the training words, "
+            f"{event.types:.1%} of the distinct ones"
+        )
     if isinstance(event, RolledBack):
         return (
             f"epoch {event.epoch}: the loss was not finite at step {event.step}; back to the last "

@@ -272,9 +272,4 @@ def _print_training(metrics: dict[str, Any], out: Path) -> None:
             f"held out, calibrated: error {found['error_before']:.3f} -> "
             f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
         )
-    if found := metrics.get("vectors"):
-        print_line(
-            f"{found['file']} covers {found['words']:.1%} of the training words, "
-            f"{found['types']:.1%} of the distinct ones"
-        )
     print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")

@@ -5,6 +5,21 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class VectorsFound:
+    """Tell, before the first step, which part of the training words has a pretrained vector."""
+
+    file: str
+    types: float
+    """Of the distinct words."""
+    words: float
+    """Of the words as they occur."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class StepDone:
     """Tell of one step of the optimiser."""
 
@@ -52,4 +67,4 @@ class RolledBack:
     """At which training goes on."""
 
 
-Event = StepDone | EpochDone | RolledBack
+Event = VectorsFound | StepDone | EpochDone | RolledBack
