@@ -287,10 +287,14 @@ def test_the_wrong_encoding_is_reported_without_a_traceback(write):
     assert message(path, encoding="utf-16") == "r.csv: not UTF-16; --encoding says which it is"
 
 
-PACKED = gzip.compress(CSV * 99)
+PACKED = gzip.compress(CSV * 99, mtime=0)
 
 
-@pytest.mark.parametrize("content", [CSV, PACKED[:-20], PACKED[:10] + b"\xff" * 90])
+@pytest.mark.parametrize(
+    "content",
+    [CSV, PACKED[:-20], PACKED[:10] + b"\xff" * 90],
+    ids=["not packed", "cut off", "overwritten"],
+)
 def test_a_damaged_packed_file_is_reported(write, content):
     path = write("r.csv.gz", content)
     assert message(path) == "r.csv.gz: a damaged or incomplete gzip file"
