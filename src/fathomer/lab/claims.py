@@ -11,6 +11,8 @@ from fathomer.lab.tables import ablated_corpus
 
 Verdict = Literal["reproduced", "partly", "not", "not attempted"]
 SPEED_UP = 3.0
+ENOUGH_RUNS = 3
+"""Fewer reproduce nothing: the bootstrap draws texts, and one training may be lucky."""
 TOLERANCE = 0.002
 """Accuracies that are nearer than this are called equal."""
 
@@ -37,12 +39,12 @@ def all_claims(runs: Sequence[Run]) -> list[Claim]:
 
 
 def judge(found: Sequence[Comparison]) -> Verdict:
-    """Judge gains: all better and some surely so, some better, or none."""
+    """Judge gains: all better and some surely so, in enough runs; some better; or none."""
     if not found:
         return "not attempted"
     surely = [each for each in found if each.significant and each.gain > 0]
     worse = [each for each in found if each.gain <= 0]
-    if surely and not worse:
+    if surely and not worse and sum(each.runs for each in found) >= ENOUGH_RUNS:
         return "reproduced"
     return "partly" if surely or not worse else "not"
 

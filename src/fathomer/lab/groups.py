@@ -89,6 +89,8 @@ class Comparison:
     p: float
     """Two-sided: how often a resampled gain lies on the other side of zero."""
     texts: int
+    runs: int
+    """Of the group that has fewer."""
 
     @property
     def significant(self) -> bool:
@@ -120,7 +122,14 @@ def compare(ours: Group, theirs: Group) -> Comparison | None:
     gains = drawn @ values / texts
     low, high = np.quantile(gains, [0.025, 0.975])
     tail = min(float(np.mean(gains <= 0)), float(np.mean(gains >= 0)))
-    return Comparison(float(all_of_them.mean()), float(low), float(high), min(1.0, 2 * tail), texts)
+    return Comparison(
+        gain=float(all_of_them.mean()),
+        low=float(low),
+        high=float(high),
+        p=min(1.0, 2 * tail),
+        texts=texts,
+        runs=min(len(ours.runs), len(theirs.runs)),
+    )
 
 
 def _answers(group: Group) -> dict[tuple[int, str], NDArray[np.float64]]:
