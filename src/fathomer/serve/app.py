@@ -52,7 +52,9 @@ class DirectRoute(APIRoute):
 class Service:
     """Answer the routes with one model; with several copies of it if there are ``workers``."""
 
-    def __init__(self, predictor: Predictor, limits: Limits, workers: Sequence[Predictor]) -> None:
+    def __init__(
+        self, predictor: Predictor, limits: Limits, workers: Sequence[Predictor] = ()
+    ) -> None:
         self.predictor = predictor
         self.limits = limits
         self.metrics = Metrics()
