@@ -1,6 +1,8 @@
 """Experiments: what is planned, what is run once only, and what survives being killed."""
 
+import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from fathomer.config import Recipe
-from fathomer.errors import ConfigError, MissingFileError
+from fathomer.errors import ConfigError, MissingFileError, TrainingError
 from fathomer.fit import CHECKPOINT
 from fathomer.lab import crew as crew_module
 from fathomer.lab import trial as trial_module
@@ -151,7 +153,6 @@ def test_a_model_without_depth_has_no_depths(experiment, tmp_path, model):
 def test_an_experiment_is_run_and_not_repeated(run, experiment, tmp_path):
     code, out, err = run("experiment", "run", str(experiment), "--only", "*fold1*", "--limit", "1")
     assert (code, out) == (0, "1 of 3 runs are in results\n")
-    assert "done opinions" not in out
     assert "1 done, 0 running, 0 left" in err
     files = sorted((tmp_path / "results" / "runs").iterdir())
     code, out, err = run("experiment", "run", str(experiment), "--only", "*-tfidf-*", "--json")
@@ -235,6 +236,44 @@ def test_work_on_other_data_is_not_continued(experiment, carried_out, tmp_path):
     again = carry_out(job(plan, tmp_path), lines.append)
     assert "starts again" in lines[0]
     assert again.checksums != run.checksums
+    clock = json.loads((tmp_path / "work" / plan.name / "clock.json").read_text("utf-8"))
+    assert len(clock["speeds"]) == again.epochs, "the discarded training does not count"
+
+
+def test_two_experiments_do_not_train_the_same_model_at_once(experiment, tmp_path):
+    plan = Experiment.from_toml(experiment).plans()[0]
+    first = job(plan, tmp_path)
+    first.folder.mkdir(parents=True)
+    lock = os.open(first.folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    lines = []
+    with pytest.raises(TrainingError):
+        Crew([first], 1, 1, lines.append).work()
+    os.close(lock)
+    assert "failed" in lines[-1]
+    Crew([first], 1, 1, lines.append).work()
+    assert plan.find(first.results)
+    assert not first.folder.exists()
+
+
+def test_entries_that_name_the_same_run_add_up_their_forced_depths(tmp_path):
+    path = tmp_path / "e.toml"
+    entry = "[[runs]]\ncorpora = ['trec']\n"
+    path.write_text(f"[experiment]\n{entry}forced_depths = [9, 1]\n{entry}forced_depths = [3]\n")
+    (plan,) = Experiment.from_toml(path).plans()
+    assert plan.forced_depths == (1, 3, 9)
+
+
+def test_a_kept_model_knows_its_fold(run, experiment, tmp_path):
+    """So that its depths are looked at in texts that it has not been trained on."""
+    plan = next(p for p in Experiment.from_toml(experiment).plans() if p.fold == 2)
+    carried = carry_out(replace(job(plan, tmp_path), keep=tmp_path / "kept"), [].append)
+    code, out, err = run(
+        "experiment", "depths", str(tmp_path / "kept" / plan.name), plan.corpus, "--json"
+    )
+    assert code == 0
+    assert f"fold 2 of {plan.folds} is the test part" in err
+    assert json.loads(out)["words"] == carried.words
 
 
 def test_processes_share_the_cores(monkeypatch):
@@ -253,8 +292,10 @@ def test_the_estimate_knows_what_a_model_took_before(tmp_path):
     assert crew.account() == "0 done, 0 running, 4 left"
     crew.seconds.append(30.0)
     assert crew.account() == "0 done, 0 running, 4 left, about 60 s"
-    crew.known = {("c", "fathomer"): 3600.0}
+    crew.known = {plans[0].kind: 3600.0}
     assert crew.account() == "0 done, 0 running, 4 left, about 2 h 0 min"
+    small = Plan(corpus="c", settings={"model.max_depth": 1})
+    assert small.kind != plans[0].kind, "a shallow model is no guide to a deep one"
 
 
 def test_a_failed_run_does_not_stop_the_others(run, experiment, tmp_path):

@@ -69,7 +69,7 @@ def evaluate(
 
     Example: fathomer evaluate model test.csv --html report.html
     """
-    from fathomer.data.corpora import describe, open_source, training_texts
+    from fathomer.data.corpora import describe, fold_left_out, open_source, training_texts
     from fathomer.report import make_report
 
     _check_targets(plot, html, reliability)
@@ -77,7 +77,7 @@ def evaluate(
     if predictor.multi_label and (plot or html):
         raise ConfigError("--plot and --html show one label per text; this model gives several")
     trained = predictor.artifact.metrics
-    fold, folds = _default_fold(trained, data, fold, folds)
+    fold, folds = fold_left_out(trained, data, fold, folds)
     source = open_source(
         data, text_column=text_column, label_column=label_column, encoding=encoding,
         data_dir=data_dir, fold=fold, folds=folds, only="test", multi_label=predictor.multi_label,
@@ -96,18 +96,6 @@ def evaluate(
         print_json(report.to_dict() | describe(source))
     else:
         _print_report(report, data)
-
-
-def _default_fold(
-    trained: dict[str, Any], data: str, fold: int | None, folds: int | None
-) -> tuple[int | None, int | None]:
-    """Choose, unless the user did, the very fold that training left out."""
-    if trained.get("data_name") != data:
-        return fold, folds
-    return (
-        trained.get("fold") if fold is None else fold,
-        trained.get("folds") if folds is None else folds,
-    )
 
 
 def _check_targets(plot: Path | None, html: Path | None, reliability: Path | None) -> None:

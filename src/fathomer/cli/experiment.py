@@ -1,11 +1,12 @@
 """The commands ``fathomer experiment run``, ``repeat``, ``report`` and ``depths``."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.options import Data, DataDir, Folder, Json, Vectors
+from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def run(
     Example: fathomer experiment run recipes/table3.toml --data-dir data --jobs 2
     """
     from fathomer.lab.crew import Crew, threads_of
-    from fathomer.lab.experiments import Experiment, find_experiment
+    from fathomer.lab.experiments import Experiment, Plan, find_experiment
     from fathomer.lab.runs import read_runs
     from fathomer.lab.trial import Job
 
@@ -72,7 +73,8 @@ def run(
         for plan in left:
             print_line(plan.name)
         return
-    command = f"fathomer experiment run recipes/{path.name} --only"
+    other = f" --vectors {shlex.quote(vectors)}" if vectors else ""
+    command = f"fathomer experiment run recipes/{path.name}{other} --only"
     todo = [
         Job(
             plan=plan, results=results, work=work, data_dir=data_dir, keep=keep,
@@ -80,7 +82,7 @@ def run(
         )
         for plan in left
     ]  # fmt: skip
-    known = {(each.corpus, each.model): each.wall_seconds for each in read_runs(results)}
+    known = {Plan.of(each).kind: each.wall_seconds for each in read_runs(results)}
     Crew(todo, threads, jobs, messages.print, known).work()
     done = {plan.name: str(plan.find(results)) for plan in plans if plan.find(results)}
     if as_json:
@@ -115,8 +117,8 @@ def repeat(
     found = _vectors_file(plan, vectors, data_dir)
     with TemporaryDirectory() as results:
         job = Job(
-            plan=plan, results=Path(results), work=work, vectors=found, data_dir=data_dir,
-            command=before.command,
+            plan=plan, results=Path(results), work=work / "repeated", vectors=found,
+            data_dir=data_dir, command=before.command,
         )  # fmt: skip
         Crew([job], before.machine["threads"], 1, messages_console().print).work()
         (now,) = read_runs(Path(results))
@@ -165,6 +167,8 @@ def depths(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Also draw all of it.")
     ] = None,
+    fold: Fold = None,
+    folds: Folds = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -172,12 +176,16 @@ def depths(
 
     Example: fathomer experiment depths model trec --plot depths.png
     """
-    from fathomer.data.corpora import open_source
+    from fathomer.data.corpora import fold_left_out, open_source
     from fathomer.lab.depths import analyse_depths, draw_depths
     from fathomer.predictor import load
 
-    source = open_source(data, data_dir=data_dir)
-    found = analyse_depths(load(folder), source.to_score_on)
+    predictor = load(folder)
+    fold, folds = fold_left_out(predictor.artifact.metrics, data, fold, folds)
+    source = open_source(data, data_dir=data_dir, fold=fold, folds=folds, only="test")
+    for note in source.notes:
+        messages_console().print(note)
+    found = analyse_depths(predictor, source.to_score_on)
     if plot:
         draw_depths(found, plot)
     if as_json:

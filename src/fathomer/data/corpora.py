@@ -75,6 +75,18 @@ def describe(source: Source) -> dict[str, Any]:
     return described | ({"notes": list(source.notes)} if source.notes else {})
 
 
+def fold_left_out(
+    trained: Mapping[str, Any], data: str, fold: int | None, folds: int | None
+) -> tuple[int | None, int | None]:
+    """Choose, unless the user did, the very fold that a training left out, as it is described."""
+    if trained.get("data_name") != data:
+        return fold, folds
+    return (
+        trained.get("fold") if fold is None else fold,
+        trained.get("folds") if folds is None else folds,
+    )
+
+
 def find_corpus(name: str) -> Corpus:
     """Look a corpus up by its name."""
     if name not in CORPORA:

@@ -64,8 +64,8 @@ class Crew:
     threads: int
     size: int
     tell: Tell
-    known: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """Seconds that a model took on a corpus before."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that a kind of run took before."""
 
     def __post_init__(self) -> None:
         self.waiting = list(self.jobs)
@@ -128,7 +128,7 @@ class Crew:
         usual = mean(self.seconds) if self.seconds else None
         running = [job for job, _ in self.running.values()]
         times = [
-            (share, self.known.get((job.plan.corpus, job.plan.recipe.model.name), usual))
+            (share, self.known.get(job.plan.kind, usual))
             for share, jobs in ((1.0, self.waiting), (0.5, running))
             for job in jobs
         ]

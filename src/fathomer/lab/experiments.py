@@ -23,7 +23,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -70,6 +70,13 @@ class Plan:
         parts = [self.corpus, self.fold, self.folds, self.vectors, self.match_parameters]
         content = json.dumps([*parts, dict(sorted(self.settings.items()))])
         return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+    @property
+    def kind(self) -> str:
+        """Name what decides how long a run takes."""
+        model, train = self.recipe.model, self.recipe.train
+        parts = (model.name, model.hidden_size, model.max_depth, model.depth, train.epochs)
+        return f"{self.corpus} {' '.join(map(str, parts))}"
 
     @property
     def name(self) -> str:
@@ -164,7 +171,9 @@ class Experiment:
                     match_parameters=self.match_parameters and model != "fathomer",
                     forced_depths=tuple(entry.forced_depths),
                 )
-                plans.setdefault(plan.key, plan)
+                before = plans.get(plan.key, plan)
+                depths = sorted({*before.forced_depths, *plan.forced_depths})
+                plans[plan.key] = replace(before, forced_depths=tuple(depths))
         return list(plans.values())
 
     def _updated(self, recipe: Recipe, corpus: str, variant: str | None) -> Recipe:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathomer.lab.charts import COLOURS, OTHERS, require_matplotlib
 from fathomer.lab.groups import find_group
 from fathomer.lab.runs import Run
+from fathomer.lab.tables import NOTHING, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ def find_sweep(runs: Sequence[Run]) -> Sweep | None:
 def curve(runs: Sequence[Run], sweep: Sweep, kind: str, name: str) -> Points:
     """Give a figure of merit by largest depth, for adaptive or full depth."""
     corpus, size = sweep
-    settings = {"hidden_size": size, "depth": KINDS[kind]}
+    settings: dict[str, Any] = {"hidden_size": size, "depth": KINDS[kind]}
     groups = {
         depth: find_group(runs, corpus, "fathomer", max_depth=depth, **settings) for depth in DEPTHS
     }
@@ -47,12 +48,50 @@ def curve(runs: Sequence[Run], sweep: Sweep, kind: str, name: str) -> Points:
 
 def sampled_run(runs: Sequence[Run]) -> Run | None:
     """Choose the run whose two texts are shown: on reviews, if there is one, and long ones."""
-    chosen = [run for run in runs if len(run.samples) == 2 and run.recipe.model.depth == "gumbel"]
+    groups = [find_group(runs, corpus, "fathomer") for corpus in sorted({r.corpus for r in runs})]
+    chosen = [run for group in groups if group for run in group.runs if len(run.samples) == 2]
     return max(
         chosen,
         key=lambda run: (run.corpus == "imdb", sum(len(s["depths"]) for s in run.samples)),
         default=None,
     )
+
+
+def figure_tables(runs: Sequence[Run]) -> list[Table]:
+    """Give the numbers behind the figures that the runs suffice for."""
+    sweep, run = find_sweep(runs), sampled_run(runs)
+    return [
+        *([_sweep_table(runs, sweep)] if sweep else []),
+        *([_samples_table(run)] if run else []),
+    ]
+
+
+def _sweep_table(runs: Sequence[Run], sweep: Sweep) -> Table:
+    names = ("accuracy", "predict_words_per_second", "mean_depth")
+    found = {(kind, name): curve(runs, sweep, kind, name) for kind in KINDS for name in names}
+    depths = sorted({depth for points in found.values() for depth in points})
+    rows = []
+    for depth in depths:
+        cells = [str(depth)]
+        for kind in KINDS:
+            for name, form in zip(names, ("{:.2%}", "{:,.0f}", "{:.2f}"), strict=True):
+                points = found[kind, name]
+                cells.append(form.format(points[depth]) if depth in points else NOTHING)
+        rows.append(cells)
+    parts = ("accuracy", "words/s", "depth")
+    header = ["L", *(f"{kind}, {part}" for kind in KINDS for part in parts)]
+    return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows)
+
+
+def _samples_table(run: Run) -> Table:
+    header = ["text", "label", "words", *(f"depth {depth}" for depth in DEPTHS)]
+    rows = []
+    for sample in run.samples:
+        depths = sample["depths"]
+        counts = [str(depths.count(depth)) for depth in DEPTHS]
+        rows.append([str(sample["number"]), str(sample["label"]), str(len(depths)), *counts])
+    note = f"Two test texts of {run.corpus}, read by the model of `{run.name}`; words by depth."
+    return Table("figure4", "Figure 4: depths in two texts", header, rows, note)
 
 
 def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Runs that belong together: the same model with the same settings, over seeds or folds."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fathomer.baselines import MODELS
+from fathomer.data.corpora import CORPORA
 from fathomer.lab.runs import Run
+from fathomer.nn.interface import DirectNetwork, Network
 
 REFERENCE = {"depth": "gumbel", "sequence": "bilstm", "max_depth": 9}
 """Our model as the paper has it; a row of the ablation changes one of these."""
@@ -42,15 +45,40 @@ class Group:
         return stdev(values) if len(values) > 1 else None
 
     @property
+    def speed_up(self) -> float | None:
+        """Say how many times as fast the models are with the selected depths as with all at the largest."""
+        ratios = [
+            run.predict_words_per_second / row["words_per_second"]
+            for run in self.runs
+            for row in run.forced
+            if row["depth"] == run.recipe.model.max_depth
+        ]
+        return mean(ratios) if ratios else None
+
+    @property
+    def folds(self) -> tuple[int, ...]:
+        """Name the folds of the cross validation that were run."""
+        return tuple(sorted({run.fold for run in self.runs if run.fold}))
+
+    @property
+    def setting(self) -> str:
+        """Sum up what models and rows of the ablation have in common, so that they can be compared."""
+        free = {"train.seed", "model.name", *(f"model.{name}" for name in REFERENCE)}
+        return _setting(self.runs[0], but_for=free)
+
+    @property
     def marks(self) -> str:
         """Give a letter for each way in which the runs differ from the paper's."""
         run = self.runs[0]
-        folds = {each.fold for each in self.runs}
+        network = MODELS[run.recipe.model.name].network
+        sized = not issubclass(network, DirectNetwork)
+        knows_vectors = network.word_vectors is not Network.word_vectors
+        wanted = CORPORA[run.corpus].folds if run.corpus in CORPORA else run.folds
         found = {
-            "v": run.vectors != PAPER_VECTORS,
-            "s": run.recipe.model.hidden_size != PAPER_HIDDEN_SIZE,
-            "p": any("partial" in note for note in run.notes),
-            "f": run.folds is not None and len(folds) < run.folds,
+            "v": knows_vectors and run.vectors != PAPER_VECTORS,
+            "s": sized and run.recipe.model.hidden_size != PAPER_HIDDEN_SIZE,
+            "p": any(note.startswith("partial training") for note in run.notes),
+            "f": wanted is not None and len(self.folds) < wanted,
         }
         return "".join(letter for letter, differs in found.items() if differs)
 
@@ -62,8 +90,13 @@ class Group:
         return f"{shown} ({len(self.runs)}) {self.marks}{marks}".rstrip()
 
 
-def find_group(runs: Sequence[Run], corpus: str, model: str, **settings: Any) -> Group | None:
-    """Find the runs of a model on a corpus; of several settings, those that were run most often."""
+def find_group(
+    runs: Sequence[Run], corpus: str, model: str, *, like: Group | None = None, **settings: Any
+) -> Group | None:
+    """Find the runs of a model on a corpus: with the settings of another group, if it is given.
+
+    Of several settings those that were run most often are chosen, then those of the largest model.
+    """
     wanted = {**REFERENCE, **settings} if model == "fathomer" else settings
     groups: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -71,11 +104,26 @@ def find_group(runs: Sequence[Run], corpus: str, model: str, **settings: Any) ->
             continue
         config = run.recipe.model.to_dict()
         if all(config[name] == value for name, value in wanted.items()):
-            same = {k: v for k, v in sorted(run.settings.items()) if k != "train.seed"}
-            groups[repr((same, run.vectors, run.folds))].append(run)
-    if not groups:
-        return None
-    return max((Group(tuple(found)) for found in groups.values()), key=lambda g: len(g.runs))
+            groups[_setting(run, but_for={"train.seed"})].append(run)
+    found = [Group(tuple(each)) for each in groups.values()]
+    if like:
+        found = [group for group in found if group.setting == like.setting]
+    return max(found, key=lambda g: (len(g.runs), g.mean("hidden_size")), default=None)
+
+
+def find_pair(
+    runs: Sequence[Run], corpus: str, rival: str, **settings: Any
+) -> tuple[Group, Group] | None:
+    """Find our runs on a corpus, and those of a rival (or of ours, changed) with the same settings."""
+    ours = find_group(runs, corpus, "fathomer")
+    theirs = find_group(runs, corpus, rival, like=ours, **settings) if ours else None
+    return (ours, theirs) if ours and theirs else None
+
+
+def _setting(run: Run, *, but_for: Set[str]) -> str:
+    """Sum up the settings of a run without some of them."""
+    same = {name: value for name, value in sorted(run.settings.items()) if name not in but_for}
+    return repr((same, run.vectors, run.folds))
 
 
 @dataclass(frozen=True)
@@ -90,36 +138,39 @@ class Comparison:
     """Two-sided: how often a resampled gain lies on the other side of zero."""
     texts: int
     runs: int
-    """Of the group that has fewer."""
+    """Of the side that has fewer."""
 
     @property
     def significant(self) -> bool:
         """Say whether chance is an unlikely reason."""
         return self.p < 0.05
 
+    @property
+    def shown_p(self) -> str:
+        """Write p as far as the resampling knows it."""
+        return "< 0.001" if self.p < 0.001 else f"{self.p:.3f}"
+
     def __str__(self) -> str:
-        return (
-            f"{100 * self.gain:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}], "
-            f"p = {self.p:.3f}"
-        )
+        p = self.shown_p if self.p < 0.001 else f"= {self.shown_p}"
+        runs = f"{self.runs} run{'s' if self.runs > 1 else ''}"
+        return f"{100 * self.gain:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}], p {p} ({runs})"
 
 
-def compare(ours: Group, theirs: Group) -> Comparison | None:
-    """Compare two groups by a paired bootstrap over the test texts that both have answered.
+def compare(*pairs: tuple[Group, Group]) -> Comparison | None:
+    """Compare ours with theirs by a paired bootstrap over the test texts that both have answered.
 
     What several seeds answer to one text is averaged first: the texts are drawn, not the answers.
+    The texts of several pairs, each on a corpus of its own, are drawn together.
     """
-    shares = [_answers(group) for group in (ours, theirs)]
-    common = sorted(set(shares[0]) & set(shares[1]))
-    differences = [shares[0][key] - shares[1][key] for key in common]
+    differences = [array for pair in pairs for array in _differences(*pair)]
     if not differences:
         return None
     all_of_them = np.concatenate(differences)
-    values, counts = np.unique(all_of_them.round(9), return_counts=True)
     texts = len(all_of_them)
     # Texts with the same difference are alike: drawing texts is drawing how many of each kind.
+    _, first, counts = np.unique(all_of_them.round(9), return_index=True, return_counts=True)
     drawn = np.random.default_rng(0).multinomial(texts, counts / texts, size=RESAMPLES)
-    gains = drawn @ values / texts
+    gains = (drawn @ all_of_them[first] / texts).round(12)  # what cancels out is zero
     low, high = np.quantile(gains, [0.025, 0.975])
     tail = min(float(np.mean(gains <= 0)), float(np.mean(gains >= 0)))
     return Comparison(
@@ -128,8 +179,14 @@ def compare(ours: Group, theirs: Group) -> Comparison | None:
         high=float(high),
         p=min(1.0, 2 * tail),
         texts=texts,
-        runs=min(len(ours.runs), len(theirs.runs)),
+        runs=sum(min(len(group.runs) for group in pair) for pair in pairs),
     )
+
+
+def _differences(ours: Group, theirs: Group) -> list[NDArray[np.float64]]:
+    """Subtract the shares of right answers to each text, for each test part that both have read."""
+    first, second = _answers(ours), _answers(theirs)
+    return [first[key] - second[key] for key in sorted(set(first) & set(second))]
 
 
 def _answers(group: Group) -> dict[tuple[int, str], NDArray[np.float64]]:

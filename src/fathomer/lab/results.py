@@ -8,8 +8,8 @@ from statistics import mean
 from typing import Any
 
 from fathomer.files import write_atomically
-from fathomer.lab.claims import Claim, all_claims
-from fathomer.lab.figures import KINDS, Sweep, curve, draw_figures, find_sweep, sampled_run
+from fathomer.lab.claims import RULE, Claim, all_claims
+from fathomer.lab.figures import draw_figures, figure_tables
 from fathomer.lab.groups import MARKS, find_group
 from fathomer.lab.runs import Run, read_runs
 from fathomer.lab.tables import NOTHING, Table, all_tables
@@ -29,7 +29,7 @@ from `results/runs` by `fathomer experiment report` and never edited.
 |---|---|---|
 {claims}
 
-Gains are in points of accuracy, with the middle 95 % of a paired bootstrap.
+{rule}
 
 ## How to read the tables
 
@@ -50,6 +50,7 @@ def results_page(results: Path, *, beside: Path) -> str:
     opening = _OPENING.format(
         count=f"{len(runs):,}",
         summary=_summary(claims),
+        rule=RULE,
         claims="\n".join(rows),
         vectors=", ".join(sorted({f"`{run.vectors}`" for run in runs if run.vectors})) or NOTHING,
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
@@ -66,7 +67,7 @@ def write_results(results: Path, out: Path, *, draw: bool = True) -> list[Path]:
     written = [out]
     write_atomically(out, results_page(results, beside=out.parent))
     (results / TABLES).mkdir(parents=True, exist_ok=True)
-    for table in all_tables(runs):
+    for table in (*all_tables(runs), *figure_tables(runs)):
         path = results / TABLES / f"{table.name}.csv"
         write_atomically(path, table.to_csv())
         written.append(path)
@@ -94,39 +95,11 @@ def _link(folder: Path, beside: Path) -> str:
 
 
 def _figures(runs: Sequence[Run], folder: str) -> list[str]:
-    """Show the figures that the runs suffice for, and the numbers behind the first."""
-    parts = []
-    sweep = find_sweep(runs)
-    if sweep:
-        parts.append(_sweep(runs, sweep).to_markdown())
-        parts.append(f"![accuracy and speed against L]({folder}/figure3.png)\n")
-    run = sampled_run(runs)
-    if run:
-        numbers = " and ".join(str(sample["number"]) for sample in run.samples)
-        parts.append(
-            f"## Figure 4: depths in two texts\n\nTest texts {numbers} of {run.corpus}, read by the model of "
-            f"`{run.name}`.\n\n![depths of the words of two texts]({folder}/figure4.png)\n"
-        )
-    return parts
-
-
-def _sweep(runs: Sequence[Run], sweep: Sweep) -> Table:
-    names = ("accuracy", "predict_words_per_second", "mean_depth")
-    found = {(k, n): curve(runs, sweep, k, n) for k in KINDS for n in names}
-    depths = sorted({depth for points in found.values() for depth in points})
-    rows = []
-    for depth in depths:
-        cells = [str(depth)]
-        for kind in KINDS:
-            for name, form in zip(names, ("{:.2%}", "{:,.0f}", "{:.2f}"), strict=True):
-                points = found[kind, name]
-                cells.append(form.format(points[depth]) if depth in points else NOTHING)
-        rows.append(cells)
-    header = [
-        "L",
-        *(f"{kind}, {part}" for kind in KINDS for part in ("accuracy", "words/s", "depth")),
+    """Show the figures that the runs suffice for, with the numbers behind them."""
+    return [
+        f"{table.to_markdown()}\n![{table.title}]({folder}/{table.name}.png)\n"
+        for table in figure_tables(runs)
     ]
-    return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows)
 
 
 def _depths(runs: Sequence[Run]) -> list[str]:
@@ -139,7 +112,9 @@ def _depths(runs: Sequence[Run]) -> list[str]:
         run = group.runs[0]
         forced = ", ".join(f"{row['depth']:g}: {row['accuracy']:.2%}" for row in run.forced)
         shown = [f"{group.mean(name):.2f}" for name in ("mean_depth_sampled", "mean_depth")]
-        rows.append([corpus, *shown, _speed_up(run), f"{run.accuracy:.2%}", forced or NOTHING])
+        faster = f"{group.speed_up:.2f}" if group.speed_up else NOTHING
+        name = f"{corpus} ({len(group.runs)}) {group.marks}".rstrip()
+        rows.append([name, *shown, faster, f"{run.accuracy:.2%}", forced or NOTHING])
     if not rows:
         return []
     header = [
@@ -151,17 +126,11 @@ def _depths(runs: Sequence[Run]) -> list[str]:
         "all words forced",
     ]
     note = (
-        "Mean depths, of at most 9: were depths drawn evenly, their mean would be 5. The other columns are "
-        "of one run: how many times as fast it predicts as the same model with every word at depth 9; its "
-        "accuracy with the selected depths, and with every word at the same depth."
+        "Mean depths, of at most 9: were depths drawn evenly, their mean would be 5. Faster: how many times as "
+        "fast a model predicts as the same model with every word at depth 9, in the mean. The last two columns "
+        "are of one run: its accuracy with the selected depths, and with every word at the same depth."
     )
     return [Table("depths", "How deep words are read", header, rows, note).to_markdown()]
-
-
-def _speed_up(run: Run) -> str:
-    """Compare the speed with the selected depths and with every word at the largest."""
-    full = [row for row in run.forced if row["depth"] == run.recipe.model.max_depth]
-    return f"{run.predict_words_per_second / full[0]['words_per_second']:.2f}" if full else NOTHING
 
 
 def _analysis(path: Path, beside: Path) -> str:
@@ -201,14 +170,16 @@ def _words_note(found: dict[str, Any]) -> str:
 
 def _worth(selected: float, dealt: Sequence[float]) -> str:
     """Say what it is worth that the words have their own depths, and not each other's."""
-    verdict = (
-        "it matters which word has which depth"
-        if selected > max(dealt)
-        else "it makes no difference which word has which depth"
-    )
+    chance = f"by chance, that happens once in {len(dealt) + 1} times"
+    if selected > max(dealt):
+        verdict = f"The selected depths are better than each of these ({chance})"
+    elif selected < min(dealt):
+        verdict = f"The selected depths are worse than each of these ({chance})"
+    else:
+        verdict = "No sign that it matters which word has which depth"
     return (
         f"Accuracy with the selected depths: {selected:.2%}. With the same depths dealt to the words at "
-        f"random, {len(dealt)} times: {min(dealt):.2%} to {max(dealt):.2%}, {mean(dealt):.2%} in the mean; "
+        f"random, {len(dealt)} times: {min(dealt):.2%} to {max(dealt):.2%}, {mean(dealt):.2%} in the mean. "
         f"{verdict}."
     )
 

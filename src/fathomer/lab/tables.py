@@ -2,17 +2,19 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
+from typing import Any
 
 from fathomer.data.corpora import CORPORA
-from fathomer.lab.groups import Group, compare, find_group
+from fathomer.lab.groups import Group, compare, find_group, find_pair
 from fathomer.lab.published import published
 from fathomer.lab.runs import Run
 
 NOTHING = "–"
-ROWS: tuple[dict[str, str], ...] = (
+UNSEEN = "accuracy_unseen"
+ROWS: tuple[dict[str, Any], ...] = (
     {}, {"depth": "full"}, {"sequence": "none"}, {"sequence": "sinusoidal"}, {"sequence": "learned"},
     {"depth": "hard"}, {"depth": "soft"},
 )  # fmt: skip
@@ -79,43 +81,68 @@ def table2(runs: Sequence[Run]) -> Table:
     corpora = [name for name in CORPORA if name.startswith("amazon16/")]
     models = _models(runs, corpora)
     header = ["corpus", *(part for m in models for part in (m, f"{m}, unseen texts", "paper"))]
-    rows, found = [], {model: [find_group(runs, c, model) for c in corpora] for model in models}
+    by_corpus = [_groups(runs, corpus, models) for corpus in corpora]
+    rows, found = [], {model: [groups.get(model) for groups in by_corpus] for model in models}
     for number, corpus in enumerate(corpora):
         cells = [corpus.removeprefix("amazon16/")]
         for model in models:
             group = found[model][number]
-            cells += [_cell(group), _unseen(group), _figure(corpus, model)]
+            cells += [_cell(group), _cell(group, UNSEEN), _figure(corpus, model)]
         rows.append(cells)
     averages = ["mean"]
     for model in models:
         groups = [group for group in found[model] if group]
         whole = len(groups) == len(corpora)
-        ours = f"{100 * mean(g.mean('accuracy') for g in groups):.2f}" if whole else NOTHING
-        unseen = [run.accuracy_unseen for g in groups for run in g.runs]
-        clean = [share for share in unseen if share is not None]
         theirs = [s.average for s in published().systems if (s.table, s.name) == (2, model)]
         shown = f"{theirs[0]:.1f}" if theirs and theirs[0] is not None else NOTHING
-        averages += [ours, f"{100 * mean(clean):.2f}" if whole and clean else NOTHING, shown]
+        ours = [_mean(groups, name) if whole else NOTHING for name in ("accuracy", UNSEEN)]
+        averages += [*ours, shown]
     note = "Unseen texts: the test texts that do not stand in the training part too."
     return Table("table2", "Table 2: accuracy on Amazon-16", header, [*rows, averages], note)
+
+
+def _mean(groups: Sequence[Group], name: str) -> str:
+    """Average over corpora, each of which counts once."""
+    share = 100 * mean(group.mean(name) for group in groups)
+    return f"{share:.2f} ({sum(len(group.runs) for group in groups)}) {groups[0].marks}".rstrip()
 
 
 def table3(runs: Sequence[Run]) -> Table:
     """Compare accuracies on the other corpora."""
     corpora = [name for name in CORPORA if not name.startswith("amazon16/")]
+    models = _models(runs, corpora)
     header = ["model", *(part for corpus in corpora for part in (corpus, "paper"))]
+    found = {corpus: _groups(runs, corpus, models) for corpus in corpora}
     rows = [
         [
             model,
             *(
                 part
                 for corpus in corpora
-                for part in (_cell(find_group(runs, corpus, model)), _figure(corpus, model))
+                for part in (_cell(found[corpus].get(model)), _figure(corpus, model))
             ),
         ]
-        for model in _models(runs, corpora)
+        for model in models
     ]
-    return Table("table3", "Table 3: accuracy on the other corpora", header, rows)
+    notes = [line for corpus in corpora for line in _cautions(corpus, found[corpus])]
+    title = "Table 3: accuracy on the other corpora"
+    return Table("table3", title, header, rows, "\n".join(notes))
+
+
+def _cautions(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
+    """Say what the cells of a corpus do not: which part of it was used."""
+    for note in sorted({n for group in groups.values() for run in group.runs for n in run.notes}):
+        if note.startswith("partial"):
+            yield f"{corpus}: {note}."
+    ours = groups.get("fathomer")
+    common = set.intersection(*({*group.folds} for group in groups.values())) if groups else set()
+    if ours and common and common < {*ours.folds}:
+        part = Group(tuple(run for run in ours.runs if run.fold in common))
+        named = " and ".join(map(str, sorted(common)))
+        yield (
+            f"{corpus}: ours was run on {len(ours.folds)} folds, the others on folds {named}; "
+            f"on these ours has {part.cell()}."
+        )
 
 
 def ablated_corpus(runs: Sequence[Run]) -> str:
@@ -132,7 +159,7 @@ def table4(runs: Sequence[Run]) -> Table:
     reference = find_group(runs, corpus, "fathomer")
     rows = []
     for variant, changed in zip(published().ablation, ROWS, strict=True):
-        group = find_group(runs, corpus, "fathomer", **changed)
+        group = find_group(runs, corpus, "fathomer", like=reference, **changed)
         rows.append(
             [
                 variant.title,
@@ -150,8 +177,9 @@ def table4(runs: Sequence[Run]) -> Table:
         "row", "accuracy", "Δ", "paper", "Δ, paper", "words/s", "Δ", "texts/s, paper", "Δ, paper",
     ]  # fmt: skip
     note = (
-        f"Ours on {corpus}, the paper's on IMDB. Speeds are of prediction: ours on a CPU in words per "
-        "second, the paper's on a GPU in texts per second."
+        f"Ours on {corpus}, the paper's on IMDB. Speeds are of prediction: ours on a CPU in words per second, "
+        "the paper's on a GPU in texts per second. Our rows were timed hours apart on a shared machine; a "
+        'comparison within one run is in the table of depths, column "faster".'
     )
     return Table("table4", "Table 4: ablation", header, rows, note)
 
@@ -160,16 +188,15 @@ def significance(runs: Sequence[Run]) -> Table:
     """Compare ours with each rival on the texts that both have answered."""
     rows = []
     for corpus in CORPORA:
-        ours = find_group(runs, corpus, "fathomer")
-        for model in _models(runs, [corpus])[1:] if ours else []:
-            theirs = find_group(runs, corpus, model)
-            found = compare(ours, theirs) if ours and theirs else None
+        for model in _models(runs, [corpus])[1:]:
+            pair = find_pair(runs, corpus, model)
+            found = compare(pair) if pair else None
             if found:
                 verdict = "no"
                 if found.significant:
                     verdict = "ours is better" if found.gain > 0 else "ours is worse"
                 bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
-                cells = [f"{found.texts:,}", f"{100 * found.gain:+.2f}", bounds, f"{found.p:.3f}"]
+                cells = [f"{found.texts:,}", f"{100 * found.gain:+.2f}", bounds, found.shown_p]
                 rows.append([corpus, model, *cells, verdict])
     header = ["corpus", "rival", "texts", "gain", "95 %", "p", "significant"]
     note = (
@@ -186,14 +213,15 @@ def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
     return ["fathomer", *sorted(found)]
 
 
-def _cell(group: Group | None) -> str:
-    return group.cell() if group else NOTHING
+def _groups(runs: Sequence[Run], corpus: str, models: Sequence[str]) -> dict[str, Group]:
+    """Find the runs of each model on a corpus, all with the settings of ours."""
+    ours = find_group(runs, corpus, "fathomer")
+    found = {model: find_group(runs, corpus, model, like=ours) for model in models}
+    return {model: group for model, group in found.items() if group}
 
 
-def _unseen(group: Group | None) -> str:
-    found = [run.accuracy_unseen for run in group.runs] if group else []
-    known = [share for share in found if share is not None]
-    return f"{100 * mean(known):.2f}" if known else NOTHING
+def _cell(group: Group | None, name: str = "accuracy") -> str:
+    return group.cell(name) if group else NOTHING
 
 
 def _figure(corpus: str, model: str) -> str:

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from statistics import median
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact, versions
-from fathomer.data.corpora import Source, open_source, training_texts
+from fathomer.data.corpora import Source, describe, open_source, training_texts
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, ConfigError, FathomerError
 from fathomer.files import sha256_of, write_atomically
@@ -58,6 +59,11 @@ class Job:
     """Folder for the trained models, if they are wanted."""
     command: str = ""
 
+    @property
+    def folder(self) -> Path:
+        """Name the folder of this run."""
+        return self.work / self.plan.name
+
     def to_json(self) -> str:
         """Write the job on one line."""
         return json.dumps({**asdict(self), "plan": self.plan.to_dict()}, default=str)
@@ -82,6 +88,10 @@ class Clock:
         self.path = path
         self.speeds: list[float] = known.get("speeds", [])  # words per second, of each epoch
         self._began: float = time.perf_counter() - known.get("wall", 0.0)
+
+    def restart(self) -> None:
+        """Forget a training that is not continued."""
+        self.speeds, self._began = [], time.perf_counter()
 
     @property
     def wall(self) -> float:
@@ -111,9 +121,10 @@ class Clock:
 
 def carry_out(job: Job, tell: Callable[[str], None]) -> Run | None:
     """Train and test as planned; nothing if Ctrl-C has stopped it."""
-    folder = job.work / job.plan.name
+    folder = job.folder
     folder.mkdir(parents=True, exist_ok=True)
     clock, plan = Clock(folder / CLOCK), job.plan
+    commit = _commit()  # now: the sources may be others when the run ends
     source = open_source(plan.corpus, data_dir=job.data_dir, fold=plan.fold, folds=plan.folds)
     if source.test is None:
         raise ConfigError(f"{plan.corpus} has no test part; name folds for a cross validation")
@@ -121,8 +132,9 @@ def carry_out(job: Job, tell: Callable[[str], None]) -> Run | None:
     if fitted.interrupted:
         return None
     if job.keep:
-        fitted.artifact.save(job.keep / plan.name)
-    return _test(job, source, source.test, fitted.artifact, clock)
+        metrics = {**fitted.artifact.metrics, **describe(source), "command": job.command}
+        replace(fitted.artifact, metrics=metrics).save(job.keep / plan.name)
+    return _test(job, source, source.test, fitted.artifact, clock, commit)
 
 
 def _train(
@@ -148,6 +160,7 @@ def _train(
         except (ArtifactError, ConfigError) as error:  # of other data, or of an older Fathomer
             tell(f"{job.plan.name}: starts again ({error})")
             checkpoint.unlink()
+            clock.restart()
     return train(resume=False)
 
 
@@ -164,7 +177,9 @@ def _told(events: Iterable[Event], tell: Callable[[str], None], plan: Plan) -> I
         yield event
 
 
-def _test(job: Job, source: Source, test: Examples, artifact: Artifact, clock: Clock) -> Run:
+def _test(
+    job: Job, source: Source, test: Examples, artifact: Artifact, clock: Clock, commit: str | None
+) -> Run:
     """Score the model on the test texts, and put down all there is to know."""
     predictor, metrics, plan = Predictor(artifact), artifact.metrics, job.plan
     data = encode_examples(test, artifact.tokenizer, artifact.labels, artifact.recipe.text)
@@ -207,7 +222,7 @@ def _test(job: Job, source: Source, test: Examples, artifact: Artifact, clock: C
         predict_words_per_second=round(speed, 1),
         words=len(data.texts.ids),
         command=job.command,
-        commit=_commit(),
+        commit=commit,
         versions=versions(),
         checksums=_checksums(source.train, test, job.vectors),
         wall_seconds=round(clock.wall, 1),
@@ -302,6 +317,25 @@ def _commit() -> str | None:
     return done.stdout.strip()
 
 
+@contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """Hold the work folder, so that another experiment does not train the same model in it."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows nobody guards the folder
+        yield
+        return
+    job.folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(job.folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise ConfigError(f"another process is at work in {job.folder}") from None
+    finally:
+        os.close(lock)
+
+
 def _end_with_parent() -> None:
     sys.stdin.read()
     os._exit(130)
@@ -317,16 +351,17 @@ def main() -> int:
     job = Job.from_json(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        run = carry_out(job, _tell)
+        with _alone(job):
+            run = carry_out(job, _tell)
+            if run is None:
+                return 130
+            run.save(job.results)
+            rmtree(job.folder)
     except FathomerError as error:
         _tell(f"{job.plan.name}: {error}")
         return 2
     except KeyboardInterrupt:
         return 130
-    if run is None:
-        return 130
-    run.save(job.results)
-    rmtree(job.work / job.plan.name)
     return 0
 
 
