@@ -127,7 +127,10 @@ TRAIN = ["train", "data.csv", "--out", "new"]
             "unknown setting 'max_dept'; did you mean 'max_depth'?",
         ),
         ([*TRAIN, "--set", "modle.depth=hard"], "unknown section 'modle'; did you mean 'model'?"),
-        ([*TRAIN, "--set", "epochs=3"], "--set epochs=3: expected section.name=value"),
+        (
+            [*TRAIN, "--set", "epochs=3"],
+            "--set epochs=3: expected section.name=value; did you mean train.epochs?",
+        ),
         ([*TRAIN, "--recipe", "no.toml"], "no.toml: no such recipe"),
         ([*TRAIN, "--vectors", "no.txt"], "no.txt: no such file"),
         (
@@ -135,7 +138,7 @@ TRAIN = ["train", "data.csv", "--out", "new"]
             "bad.txt, line 2: 2 numbers where 3 were expected",
         ),
         ([*TRAIN, "--model", "fathomr"], "unknown model 'fathomr'; did you mean 'fathomer'?"),
-        ([*TRAIN, "--test", "one.csv"], "label 'a' does not occur in the training data; known"),
+        ([*TRAIN, "--test", "one.csv"], "label 'a' does not occur in the training data; choose"),
         (
             [*TRAIN, "--baseline", "--set", "train.held_out=0"],
             "--baseline needs texts to be scored on: give --test or --held-out",
@@ -146,8 +149,12 @@ TRAIN = ["train", "data.csv", "--out", "new"]
         (["train", "data.csv"], "Missing option '--out'. See fathomer train --help."),
         (["evaluate", "nowhere", "data.csv"], "nowhere: no such folder"),
         (["evaluate", ".", "data.csv"], ".: not a Fathomer model (it has no config.json)"),
-        (["evaluate", "model", "one.csv"], "label 'a' does not occur in the training data; known"),
-        (["predict", "model", "no.txt"], "no.txt: no such file"),
+        (["evaluate", "model", "one.csv"], "label 'a' does not occur in the training data; choose"),
+        (["evaluate", "data.csv", "model"], "data.csv: a file where a model's folder was expected"),
+        (["predict", "model", "no.txt"], "no.txt: no such file; one text is answered by fathomer"),
+        (["predict", "model", "list.json"], "list.json: a JSON file; write one object per line"),
+        (["predict", "model", "book.xlsx"], "book.xlsx: not a text file; save it as .csv"),
+        (["predict", "model", "data.csv", "--out", "-"], "--out is a file; without it, answers go"),
         (["predict", "model", "model"], "model: a folder"),
         (["predict", "model", "latin.txt"], "latin.txt, line 1: not UTF-8 (byte 0xe9); if you"),
         (
@@ -190,6 +197,8 @@ TRAIN = ["train", "data.csv", "--out", "new"]
 def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, message):
     (tmp_path / "empty.csv").write_text("", encoding="utf-8")
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "list.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04")
     (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
     (tmp_path / "bad.txt").write_text("a 1 2 3\nb 1 2\nc 1 2 3\nd 1 2 3\n", encoding="utf-8")
     code, out, err = run(*arguments)

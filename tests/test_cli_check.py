@@ -33,6 +33,8 @@ def test_the_suggested_command_runs(run, data, tmp_path):
     assert "--test data.csv" in command
     code, _, err = run(*shlex.split(command)[1:])
     assert code == 0, err
+    found = json.loads(run("check", "demo", "--data-dir", "my data", "--json")[1])
+    assert shlex.split(found["command"])[-2:] == ["--data-dir", "my data"]
 
 
 def test_json_holds_all_that_is_printed(run, data):
@@ -57,6 +59,10 @@ def test_data_that_cannot_be_learned_from_has_exit_code_one(run, tmp_path):
     code, out, _ = run("check", "one.csv", "--json")
     found = json.loads(out)
     assert (code, found["ok"], found["command"]) == (1, False, None)
+    (tmp_path / "list.jsonl").write_text('[{"text": "a", "label": "b"}, {}]', encoding="utf-8")
+    code, out, err = run("check", "list.jsonl")
+    assert (code, err) == (1, "")
+    assert "error: list.jsonl, line 1: a JSON list; write one object per line" in out
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,28 @@ def test_of_many_labels_the_most_confused_are_printed(run, tmp_path):
 
 def test_a_page_and_a_picture_are_written(run, model, data, tmp_path):
     arguments = ["--html", "page.html", "--plot", "matrix.png", "--json"]
-    code, out, _ = run("evaluate", model, data, *arguments)
-    assert code == 0
+    code, out, err = run("evaluate", model, data, *arguments)
+    assert (code, err) == (0, "matrix.png: written\npage.html: written\n")
     assert json.loads(out)["examples"] == 46
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>model on data.csv</title>" in page
     assert (tmp_path / "matrix.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["threshold", "--precision", "0.5"]])
+def test_rows_that_cannot_be_scored_are_counted(run, model, tmp_path, command):
+    rows = "text,label\nThe film was good.,positive\nThe film was bad.,\n ,negative\n"
+    (tmp_path / "gaps.csv").write_text(rows, encoding="utf-8")
+    name, *options = command
+    code, _, err = run(name, model, "gaps.csv", *options)
+    said = "gaps.csv: 1 example read, 2 skipped (1 empty label, 1 empty text)\n"
+    assert (code, err) == (0, said)
+
+
+def test_json_counts_the_rows_that_were_left_out(run, model, tmp_path):
+    (tmp_path / "gaps.csv").write_text("text,label\na,positive\nb,\n", encoding="utf-8")
+    code, out, _ = run("evaluate", model, "gaps.csv", "--json")
+    assert (code, json.loads(out)["skipped"]) == (0, {"empty label": 1})
 
 
 @pytest.mark.parametrize(

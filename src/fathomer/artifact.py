@@ -129,7 +129,10 @@ class Artifact:
 def read_config(folder: Path) -> dict[str, Any]:
     """Read ``config.json``, and make sure that the folder is a model of ours."""
     if not folder.is_dir():
-        raise MissingFileError(f"{folder}: no such folder")
+        problem = (
+            "a file where a model's folder was expected" if folder.exists() else "no such folder"
+        )
+        raise MissingFileError(f"{folder}: {problem}")
     if not (folder / CONFIG).is_file():
         raise ArtifactError(f"{folder}: not a Fathomer model (it has no {CONFIG})")
     config = _read_json(folder / CONFIG)

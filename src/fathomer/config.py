@@ -183,7 +183,8 @@ class Recipe:
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not (equals and "." in path.strip(". ")):
-                raise ConfigError(f"--set {assignment}: expected section.name=value")
+                hint = _whole_name(path.strip()) if equals else ""
+                raise ConfigError(f"--set {assignment}: expected section.name=value{hint}")
             values[path.strip()] = _parsed(text.strip())
         return self.with_values(values)
 
@@ -218,6 +219,12 @@ class Recipe:
             if lines:
                 blocks.append("\n".join([f"[{section}]", *lines]) + "\n")
         return "\n".join(blocks)
+
+
+def _whole_name(name: str) -> str:
+    """Offer the setting whose section was forgotten."""
+    sections = [section for section, values in Recipe().to_dict().items() if name in values]
+    return f"; did you mean {sections[0]}.{name}?" if sections else ""
 
 
 def _parsed(text: str) -> Any:

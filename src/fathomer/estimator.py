@@ -22,7 +22,7 @@ from fathomer.predictor import Prediction, Predictor, checked_texts
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classify texts, reading each word as deep as it needs.
+    """Classify texts, reading each word to a depth of its own.
 
     ``class_weight`` is ``"balanced"``, or says how much each label counts. With ``warm_start``, a
     second ``fit`` goes on from the first one's weights and words. ``settings`` changes any other

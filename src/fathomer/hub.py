@@ -122,7 +122,7 @@ class FathomerTokenizer(PreTrainedTokenizerFast):  # type: ignore[misc]
 
 
 class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
-    """Classify texts, reading each word as deep as it needs."""
+    """Classify texts, reading each word to a depth of its own."""
 
     config_class = FathomerConfig
     base_model_prefix = "network"

@@ -176,14 +176,15 @@ def test_a_file_of_unknown_kind_is_answered_with_the_kinds(write):
 
 def test_a_missing_column_is_answered_with_the_columns_found(write):
     hint = "name yours with --text-column and --label-column"
+    header = f"{hint}, or add a header if there is none"
     assert message(write("r.csv", "text,stars\na,1\n")) == (
-        f"r.csv, line 1: no column 'label' in the header ('text', 'stars'); {hint}"
+        f"r.csv, line 1: no column 'label' in the header ('text', 'stars'); {header}"
     )
     assert message(write("r.jsonl", '\n{"text": "a", "stars": 1}\n')) == (
         f"r.jsonl, line 2: no column 'label' in the object ('text', 'stars'); {hint}"
     )
     assert message(write("r.csv", "text,text,label\na,b,1\n")) == (
-        f"r.csv, line 1: 2 columns 'text' in the header ('text', 'text', 'label'); {hint}"
+        f"r.csv, line 1: 2 columns 'text' in the header ('text', 'text', 'label'); {header}"
     )
 
 
@@ -233,7 +234,13 @@ def test_columns_that_are_separated_otherwise_are_recognised(write, name, header
         ),
         ("r.jsonl", '{"text": "a", "label": 1}\n{"text"', "line 2: not valid JSON (Expecting"),
         ("r.jsonl", "[" * 100_000, "line 1: not valid JSON (maximum recursion depth"),
-        ("r.jsonl", "[1]", "line 1: a JSON object was expected, found [1]"),
+        ("r.jsonl", "5", "line 1: a JSON object was expected, found 5"),
+        (
+            "r.jsonl",
+            '[{"text": "a", "label": 1}]',
+            "line 1: a JSON list; write one object per line",
+        ),
+        ("r.jsonl", '[\n{"text": "a", "label": 1}\n]', "line 1: a JSON list; write one object per"),
         ("r.jsonl", '{"text": 5, "label": 1}', "line 1: the text must be a string, found 5"),
         (
             "r.jsonl",

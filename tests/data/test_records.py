@@ -58,7 +58,9 @@ def test_an_empty_plain_file_has_no_lines_and_an_empty_table_is_an_error(read):
 
 
 def test_without_labels_only_the_option_for_texts_is_named(read):
-    with pytest.raises(DataError, match=r"line 1: no column 'text'.*yours with --text-column$"):
+    with pytest.raises(
+        DataError, match=r"line 1: no column 'text'.*with --text-column, or add a header"
+    ):
         read("r.csv", "a,b\n1,2\n")
 
 

@@ -58,6 +58,8 @@ def check(
     findings = diagnose(train, others, recipe=recipe)
     failed = any(finding.level == "error" for finding in findings)
     command = suggest(train, files, recipe=recipe, recipe_name=None if own_recipe else "small")
+    if data_dir:
+        command += ["--data-dir", str(data_dir)]
     report = {
         "ok": not failed,
         **_summary(train),

@@ -82,7 +82,7 @@ def evaluate(
         data, text_column=text_column, label_column=label_column, encoding=encoding,
         data_dir=data_dir, fold=fold, folds=folds, only="test", multi_label=predictor.multi_label,
     )  # fmt: skip
-    for note in [*source.notes, *_leak(trained, source)]:
+    for note in [*source.notes, *source.left_out(), *_leak(trained, source)]:
         messages_console().print(note)
     if reliability:
         _draw_reliability(predictor, source.to_score_on, reliability, max_depth)
@@ -120,8 +120,10 @@ def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None
 
     if plot:
         write_atomically(plot, confusion_png(report))
+        messages_console().print(f"{plot}: written")
     if html:
         write_atomically(html, report_page(report, title=title))
+        messages_console().print(f"{html}: written")
 
 
 def _draw_reliability(
@@ -132,6 +134,7 @@ def _draw_reliability(
 
     data, answers = predictor.answer(texts, max_depth=max_depth)
     draw_reliability(reliability_of(certainties(answers, data.targets)), path)
+    messages_console().print(f"{path}: written")
 
 
 def _evaluate_several(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fathomer.cli.options import Folder, Html, Json, MaxDepth
-from fathomer.cli.output import print_json
+from fathomer.cli.output import messages_console, print_json
 from fathomer.errors import DepthError
 
 
@@ -37,6 +37,7 @@ def explain(
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:
         write_atomically(html, page(prediction, max_depth=predictor.max_depth))
+        messages_console().print(f"{html}: written")
     if as_json:
         print_json(prediction.to_dict(words=True))
         return

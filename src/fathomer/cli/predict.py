@@ -67,17 +67,29 @@ def predict(
     _write(predictor, Answering(source, out, model, depths, max_depth, abstain_below), resume)
 
 
+_NO_LINES = {
+    ".zip": "a zip file; unpack it first",
+    ".json": "a JSON file; write one object per line and name it .jsonl",
+    **dict.fromkeys(
+        (".xlsx", ".xls", ".ods", ".parquet", ".docx", ".pdf"), "not a text file; save it as .csv"
+    ),
+}
+
+
 def _check(source: "Source", out: Path | None, resume: bool) -> None:
     """Find out before the model is loaded what cannot be done."""
     path = source.path
     if str(path) != "-" and not path.is_file():
-        raise MissingFileError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}")
-    if source.kind == ".zip":
-        raise DataError(f"{path}: a zip file; unpack it first")
+        problem = "no such file; one text is answered by fathomer explain"
+        raise MissingFileError(f"{path}: {'a folder' if path.is_dir() else problem}")
+    if source.kind in _NO_LINES:
+        raise DataError(f"{path}: {_NO_LINES[source.kind]}")
     if out is None:
         if resume:
             raise ConfigError("--resume continues a file of answers: name it with --out")
         return
+    if str(out) == "-":
+        raise ConfigError("--out is a file; without it, answers go to standard output")
     if out.is_dir():
         raise ConfigError(f"{out}: is a folder; --out is a file")
     if not out.parent.is_dir():
@@ -118,4 +130,4 @@ def _write(predictor: "Predictor", wanted: "Answering", resume: bool) -> None:
             "the same command with --resume continues."
         )
         raise typer.Exit(130) from None
-    messages.print(f"{wanted.out}: {rows:,} texts answered")
+    messages.print(f"{wanted.out}: {rows:,} text{'' if rows == 1 else 's'} answered")

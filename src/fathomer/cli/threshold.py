@@ -13,7 +13,7 @@ from fathomer.cli.options import (
     LabelColumn,
     TextColumn,
 )
-from fathomer.cli.output import print_json, print_line
+from fathomer.cli.output import messages_console, print_json, print_line
 
 
 def threshold(
@@ -48,6 +48,8 @@ def threshold(
         data_dir=data_dir, only="test", multi_label=predictor.multi_label,
     )  # fmt: skip
     texts = source.to_score_on
+    for note in source.left_out():
+        messages_console().print(note)
     found = choose_threshold(predictor, texts, precision=precision, recall=recall, label=label)
     if as_json:
         print_json({**found.to_dict(), "label": label})

@@ -64,6 +64,11 @@ class Source:
         """Choose the test part of a corpus, or all of a file."""
         return self.train if self.test is None else self.test
 
+    def left_out(self) -> Iterator[str]:
+        """Say how many rows lack a text or a label, if some do."""
+        if self.to_score_on.skipped:
+            yield f"{self.name}: {self.to_score_on.account()}"
+
 
 def describe(source: Source) -> dict[str, Any]:
     """Name what a result must say about its data."""
@@ -72,6 +77,8 @@ def describe(source: Source) -> dict[str, Any]:
         described["data_checksum"] = source.checksum
     if source.fold:
         described |= {"fold": source.fold.number, "folds": source.fold.of}
+    if source.to_score_on.skipped:
+        described["skipped"] = dict(source.to_score_on.skipped)
     return described | ({"notes": list(source.notes)} if source.notes else {})
 
 

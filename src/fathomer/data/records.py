@@ -80,9 +80,10 @@ def read_columns(path: Path, *, encoding: str = "utf-8") -> list[str]:
             return next(_cells(source, lines, DELIMITERS[source.kind]), (0, []))[1]
         first = next(filter(str.strip, lines), "") if source.kind in TABLES else ""
     try:
-        return list(json.loads(first))
-    except (ValueError, TypeError, RecursionError):  # whoever reads the rows will say so
+        found = json.loads(first)
+    except (ValueError, RecursionError):  # whoever reads the rows will say so
         return []
+    return list(found) if isinstance(found, dict) else []
 
 
 def arriving_records(stream: BufferedReader, encoding: str) -> Iterator[list[Record]]:
@@ -258,7 +259,8 @@ def _advice(source: Source, found: list[str]) -> str:
             if mark in found[0]:
                 return advice
     labels = "" if source.label_column is None else " and --label-column"
-    return f"name yours with --text-column{labels}"
+    header = "" if source.kind == ".jsonl" else ", or add a header if there is none"
+    return f"name yours with --text-column{labels}{header}"
 
 
 _OTHER_SEPARATORS = {
@@ -267,6 +269,9 @@ _OTHER_SEPARATORS = {
     "|": "its columns are separated by bars: save it with commas, or with tabs as .tsv",
     ",": "its columns are separated by commas: rename the file to .csv",
 }
+
+
+_ONE_LIST = "a JSON list; write one object per line, without brackets and commas around them"
 
 
 def _json_records(source: Source, lines: Iterator[str]) -> Iterator[Record]:
@@ -278,7 +283,10 @@ def _json_records(source: Source, lines: Iterator[str]) -> Iterator[Record]:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise source.error(f"not valid JSON ({reason})", number) from None
+            problem = _ONE_LIST if line.strip() == "[" else f"not valid JSON ({reason})"
+            raise source.error(problem, number) from None
+        if isinstance(record, list):
+            raise source.error(_ONE_LIST, number)
         if not isinstance(record, dict):
             raise source.error(f"a JSON object was expected, found {line.strip()[:40]}", number)
         names = list(record)

@@ -135,7 +135,8 @@ class Experiment:
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             return cls._from_dict(content)
         except FileNotFoundError:
-            raise MissingFileError(f"{path}: no such experiment") from None
+            known = did_you_mean(path.stem, shipped_experiments())
+            raise MissingFileError(f"{path}: no such experiment; {known}") from None
         except (ValueError, TypeError, AttributeError, OSError) as error:
             raise ConfigError(f"{path}: {error}") from None
 

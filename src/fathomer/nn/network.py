@@ -21,7 +21,7 @@ from fathomer.nn.slstm import SLSTM
 
 
 class DepthAdaptiveNetwork(Network):
-    """Classify texts, reading each word as deep as it needs."""
+    """Classify texts, reading each word to a depth of its own."""
 
     knows_depth = True
 

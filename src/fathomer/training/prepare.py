@@ -17,7 +17,7 @@ from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples, check_weights, split_stratified
 from fathomer.data.spool import pieces
-from fathomer.errors import ConfigError, DataError
+from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.nn.interface import DirectNetwork, Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
@@ -201,7 +201,7 @@ def check_labels(examples: Examples, labels: Collection[str]) -> None:
     if unknown:
         raise DataError(
             f"label {unknown[0]!r} does not occur in the training data; "
-            f"known are {', '.join(repr(label) for label in labels)}"
+            f"{did_you_mean(unknown[0], labels)}"
         )
 
 
