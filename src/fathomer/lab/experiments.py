@@ -164,7 +164,7 @@ class Experiment:
                 chosen: Sections = {"model": {"name": model}, "train": {"seed": seed}}
                 plan = Plan(
                     corpus=corpus,
-                    settings=differences(recipe.updated(chosen)),
+                    settings=recipe.updated(chosen).changed_values(),
                     vectors=vectors_name(vectors) if vectors else self.vectors,
                     variant=variant,
                     fold=fold,
@@ -193,21 +193,6 @@ def find_experiment(name: str) -> Path:
     if Path(name).is_file() or name not in shipped_experiments():
         return Path(name)
     return shipped_experiments()[name]
-
-
-def differences(recipe: Recipe) -> dict[str, Any]:
-    """Name the settings that differ from the defaults.
-
-    >>> differences(Recipe().with_settings(["train.epochs=3"]))
-    {'train.epochs': 3}
-    """
-    defaults = Recipe().to_dict()
-    return {
-        f"{section}.{name}": value
-        for section, values in recipe.to_dict().items()
-        for name, value in values.items()
-        if value != defaults[section][name]
-    }
 
 
 def vectors_name(file: str) -> str:
