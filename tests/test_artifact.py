@@ -1,5 +1,7 @@
+import errno
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,6 +27,23 @@ def change_config(folder, **changes):
     path = folder / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(config | changes), encoding="utf-8")
+
+
+def test_a_model_that_cannot_be_written_leaves_the_old_one_whole(folder, monkeypatch):
+    """The disk is full before the last file is written: the model there still loads."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    synced = []
+
+    def full(descriptor):
+        synced.append(descriptor)
+        if len(synced) == 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("fathomer.files.os.fsync", full)
+    changed = replace(tiny_artifact(), temperature=3.0, metrics={})
+    with pytest.raises(OSError, match="No space left"):
+        changed.save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_loaded_model_answers_like_the_one_that_was_saved(folder):

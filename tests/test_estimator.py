@@ -170,6 +170,9 @@ def test_a_warm_start_keeps_labels_and_sizes():
         warm.fit(["so so"] * 20, ["neutral", "positive"] * 10)
     with pytest.raises(ConfigError, match=r"go on with model.hidden_size = 16: the model has 12"):
         warm.set_params(hidden_size=16).fit(TEXTS, LABELS)
+    warm.set_params(hidden_size=12, settings={**small_settings(), "text.max_chars": 9})
+    with pytest.raises(ConfigError, match=r"go on with text.max_chars = 9: the model has 32"):
+        warm.fit(TEXTS, LABELS)
     assert warm.classes_.tolist() == ["negative", "positive"]
 
 
@@ -252,6 +255,40 @@ def test_what_is_no_list_of_texts_is_refused():
         classifier().fit("good", ["a"])
     with pytest.raises(TypeError, match="text 1 is of type NoneType, not a string"):
         classifier().fit(["good", None], ["a", "b"])
+
+
+def test_a_table_is_not_taken_for_the_names_of_its_columns(fitted):
+    for table in ({"text": TEXTS}, np.array([TEXTS]), np.array("good")):
+        with pytest.raises(TypeError, match="a list or one column of texts is needed, not a "):
+            fitted.predict(table)
+
+
+def test_numbers_of_numpy_are_settings_too():
+    settings = {**small_settings(), "train.learning_rate": np.float64(0.02)}
+    found = classifier(hidden_size=np.int64(12), settings=settings)._recipe()
+    assert (found.model.hidden_size, found.train.learning_rate) == (12, 0.02)
+    assert type(found.model.hidden_size) is int
+    with pytest.raises(ConfigError, match="epochs must be of type int"):
+        classifier(epochs=np.float64(2))._recipe()
+
+
+def test_many_texts_are_answered_a_part_at_a_time(fitted, monkeypatch):
+    whole = fitted.predict_proba(TEXTS)
+    monkeypatch.setattr("fathomer.estimator.AT_A_TIME", 7)
+    np.testing.assert_allclose(fitted.predict_proba(TEXTS), whole, atol=1e-6)
+    assert fitted.predict_proba([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("config", [None, '{"model_type": "bert"}'])
+def test_somebody_else_s_files_are_not_written_over(fitted, tmp_path, config):
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    if config:
+        (tmp_path / "config.json").write_text(config, encoding="utf-8")
+    with pytest.raises(ArtifactError, match="holds other files; choose an empty or a new folder"):
+        fitted.save(tmp_path)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine"
+    fitted.save(tmp_path / "new")
+    fitted.save(tmp_path / "new")
 
 
 def test_ctrl_c_ends_a_search(monkeypatch):

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from types import SimpleNamespace
@@ -11,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from fathomer.config import Recipe
-from fathomer.errors import ConfigError, MissingExtraError
+from fathomer.errors import ConfigError, MissingExtraError, TrainingError
 from fathomer.fit import fit
 from fathomer.training.prepare import prepare
-from fathomer.tune import SIZES, fitting_sizes, megabytes, tune
+from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, tune
 
 from .tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
@@ -198,6 +199,29 @@ def test_trials_of_other_data_are_not_continued(tmp_path):
     tune(tiny_examples(), QUICK, minutes=0.005, journal=tmp_path / "trials")
     with pytest.raises(ConfigError, match="other data or another recipe"):
         tune(tiny_examples(40), QUICK, minutes=0.005, journal=tmp_path / "trials")
+
+
+def test_what_decides_a_score_decides_whether_trials_can_be_compared(tmp_path):
+    examples, vectors = tiny_examples(4), tmp_path / "vectors.txt"
+    vectors.write_text("good 1 2\nbad 3 4\n", encoding="utf-8")
+    several = replace(examples, multi_label=True)
+    found = [fingerprint(e, QUICK, v) for e in (examples, several) for v in (None, vectors)]
+    assert len(set(found)) == 4
+
+
+def test_settings_that_diverge_do_not_end_the_search(tmp_path, monkeypatch):
+    calls = []
+
+    def diverging(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            raise TrainingError("the loss is not finite")
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr("fathomer.tune.fit", diverging)
+    search = {"minutes": 1, "journal": tmp_path / "trials"}
+    tuned = tune(tiny_examples(), QUICK, **search, report=stop_after(1))
+    assert [trial.number for trial in tuned.trials] == [1]
 
 
 @pytest.mark.parametrize("content", ["garbage\n", "{}\n", "[1]\n"])

@@ -28,7 +28,7 @@ from fathomer.baselines import build_model
 from fathomer.card import write_card
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
-from fathomer.files import sha256_of, write_atomically
+from fathomer.files import sha256_of, write_together
 from fathomer.nn.interface import Network
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
@@ -64,8 +64,7 @@ class Artifact:
     def save(self, folder: Path) -> None:
         """Write the folder; ``config.json``, which vouches for the rest, comes last."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in self.to_files().items():
-            write_atomically(folder / name, content)
+        write_together({folder / name: content for name, content in self.to_files().items()})
 
     def to_files(self) -> dict[str, bytes]:
         """Give the contents of the folder's files by their names."""

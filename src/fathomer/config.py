@@ -8,6 +8,7 @@ import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -125,10 +126,12 @@ class TrainConfig(Section):
     precision: TrainPrecision = setting(
         "float32", "bfloat16 where the processor has it: CUDA or AMX"
     )
-    clip: float = setting(5.0, "largest norm of the gradient", low=0)
+    clip: float = setting(5.0, "largest norm of the gradient; 0: any", low=0)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
     class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
-    held_out: float = setting(0.1, "part of the texts held out when none is given", low=0, high=0.9)
+    held_out: float = setting(
+        0.1, "part held out when none is given; of each label at least one", low=0, high=0.9
+    )
     calibrate: bool = setting(True, "fit the probabilities to the held-out part afterwards")
     patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
     seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
@@ -248,7 +251,10 @@ def _checked_type(name: str, value: Any, kind: Any) -> Any:
         if value not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         return value
-    if kind is float and type(value) is int and abs(value) < 2**63:
+    number = isinstance(value, Real) and not isinstance(value, bool)  # NumPy's numbers, too
+    if kind is int and number and isinstance(value, Integral):
+        return int(value)
+    if kind is float and number and abs(value) < 2**63:
         return float(value)
     if type(value) is not kind:
         raise ConfigError(f"{name} must be of type {kind.__name__}, not {value!r}")

@@ -17,8 +17,11 @@ from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, DataError
-from fathomer.fit import fit
+from fathomer.fit import check_folder, fit
 from fathomer.predictor import Prediction, Predictor, checked_texts
+
+AT_A_TIME = 1000
+"""Texts whose words are held in memory while their probabilities are asked for."""
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,7 +89,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Give the probabilities of the labels, in the order of ``classes_``."""
         names = [str(label) for label in self._fitted().classes_.tolist()]
-        rows = [[p.probabilities[name] for name in names] for p in self.explain(X)]
+        texts = checked_texts(X)
+        rows = [
+            [answer.probabilities[name] for name in names]
+            for start in range(0, len(texts), AT_A_TIME)
+            for answer in self.explain(texts[start : start + AT_A_TIME])
+        ]
         return np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
 
     def explain(self, X: Iterable[str]) -> list[Prediction]:
@@ -95,7 +103,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> None:
         """Write the model to a folder, for :meth:`load`, :func:`fathomer.load` and commands."""
-        self._fitted().predictor_.artifact.save(Path(folder))
+        artifact = self._fitted().predictor_.artifact
+        check_folder(Path(folder), resume=False)
+        artifact.save(Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

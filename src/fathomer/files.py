@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -13,18 +14,29 @@ from fathomer.errors import ConfigError, DataError, MissingFileError
 
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a file so that it is either the old or the new one, even if the process is killed."""
-    if isinstance(content, str):
-        content = content.encode("utf-8", "replace")  # a lone surrogate has no UTF-8 form
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes | str]) -> None:
+    """Write files that belong together: none is replaced before all are safely on disk."""
+    temporaries: dict[Path, Path] = {}
+    path = Path()
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        for path, content in contents.items():
+            temporaries[path] = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+            with temporaries[path].open("xb") as file:
+                # A lone surrogate has no UTF-8 form.
+                file.write(
+                    content.encode("utf-8", "replace") if isinstance(content, str) else content
+                )
+                file.flush()
+                os.fsync(file.fileno())
+        for path, temporary in temporaries.items():
+            temporary.replace(path)
     except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
+        for temporary in temporaries.values():
+            with suppress(OSError):
+                temporary.unlink()
         if isinstance(error, OSError):
             error.filename = str(path)  # the name that the user knows
         raise

@@ -20,12 +20,13 @@ from fathomer.artifact import (
     WEIGHTS,
     Artifact,
     json_lines,
+    read_config,
     versions,
 )
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
-from fathomer.errors import ArtifactError
+from fathomer.errors import ArtifactError, FathomerError
 from fathomer.files import remove_leftovers, write_atomically
 from fathomer.nn.interface import find_device, trainable_parameters
 from fathomer.training.calibrate import Calibration, calibrate
@@ -66,7 +67,11 @@ def fit(
     there is nothing to keep, and it goes through.
     """
     started = time.perf_counter()
-    known = Start(start.tokenizer, start.labels, start.network) if start else None
+    known = (
+        Start(start.tokenizer, start.labels, start.network, start.recipe.text.max_chars)
+        if start
+        else None
+    )
     prepared = prepare(
         examples,
         recipe,
@@ -155,12 +160,22 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
     for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
         remove_leftovers(folder / name)
-    ours = any((folder / name).exists() for name in (CONFIG, CHECKPOINT))
-    if folder.is_dir() and any(folder.iterdir()) and not ours:
+    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
     _check_writable(folder)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Say whether a folder holds a model or a training of ours; others have a config.json too."""
+    if (folder / CHECKPOINT).exists():
+        return True
+    try:
+        read_config(folder)
+    except FathomerError:
+        return False
+    return True
 
 
 def _check_writable(folder: Path) -> None:

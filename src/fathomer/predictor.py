@@ -5,7 +5,7 @@ changes, so that threads may share it.
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -216,6 +216,9 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     """Take any strings, an iterator, an array or a column of a table; refuse all else."""
     if isinstance(texts, str):
         raise TypeError("a list of texts is needed; for a single one write [text]")
+    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:  # iterating would give names
+        kind = type(texts).__name__
+        raise TypeError(f"a list or one column of texts is needed, not a {kind}")
     texts = list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):

@@ -17,7 +17,8 @@ from fathomer.artifact import Artifact
 from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, MissingExtraError
+from fathomer.errors import ConfigError, MissingExtraError, TrainingError
+from fathomer.files import sha256_of
 from fathomer.fit import fit
 from fathomer.nn.interface import DirectNetwork
 from fathomer.training.events import EpochDone, Event
@@ -69,7 +70,7 @@ def tune(
     check_search(recipe, minutes)
     prepared = prepare(examples, recipe, vectors=vectors)  # knows the sizes that the data decides
     sizes = fitting_sizes(prepared.recipe, max_mb)
-    study = open_study(journal, fingerprint(examples, recipe), seed=recipe.train.seed)
+    study = open_study(journal, fingerprint(examples, recipe, vectors), seed=recipe.train.seed)
     if not _best_first(study, max_mb):
         study.enqueue_trial(own_settings(recipe, sizes))
     deadline, interrupted = time.monotonic() + 60 * minutes, False
@@ -77,9 +78,13 @@ def tune(
         while time.monotonic() < deadline and not interrupted:
             trial, started = study.ask(), time.monotonic()
             chosen = recipe.with_values(suggest(trial, sizes))
-            fitted = fit(
-                examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
-            )
+            try:
+                fitted = fit(
+                    examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
+                )
+            except TrainingError:  # these settings lead nowhere; others may
+                study.tell(trial, state=_optuna().trial.TrialState.FAIL)
+                continue
             _keep(study, trial, fitted.artifact, time.monotonic() - started)
             interrupted = fitted.interrupted
             if report:
@@ -145,9 +150,10 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
     return study  # type: ignore[no-any-return]
 
 
-def fingerprint(examples: Examples, recipe: Recipe) -> str:
+def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str:
     """Sum up what all trials of a search must share."""
-    digest = hashlib.sha256(json.dumps(recipe.to_dict()).encode())
+    shared = [recipe.to_dict(), examples.multi_label, sha256_of(vectors) if vectors else None]
+    digest = hashlib.sha256(json.dumps(shared).encode())
     for example in examples:
         digest.update(f"{example.label}\0{example.text}\0".encode("utf-8", "replace"))
     return digest.hexdigest()[:16]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fathomer.data import spool
 from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Example, Examples, StoredExamples, split_stratified
+from fathomer.data.readers import read_examples
 from fathomer.data.spool import Spool, pieces
 from fathomer.text.tokenizer import Tokenizer
 
@@ -36,6 +37,23 @@ def test_bytes_come_back_from_memory_and_from_disk(parts, limit):
     assert kept.read(0, len(whole)) == whole
     assert kept.read(1, 3) == whole[1:3]
     assert kept.array(np.uint8).tobytes() == whole
+
+
+def test_a_user_s_large_file_lies_on_disk_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(spool, "LIMIT", 100)
+    rows = [f"{{'text': 'text {n}', 'label': {n % 3}}}".replace("'", '"') for n in range(60)]
+    (tmp_path / "own.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    found = read_examples(tmp_path / "own.jsonl")
+    assert found.items.spool.on_disk
+    assert list(found) == [Example(f"text {n}", str(n % 3)) for n in range(60)]
+
+
+def test_bytes_come_back_where_there_is_no_pread(monkeypatch):
+    """As on Windows."""
+    monkeypatch.delattr("os.pread")
+    kept = Spool(limit=2)
+    kept.append(b"some bytes")
+    assert [kept.read(5, 10), kept.read(0, 4), kept.read(9, 99)] == [b"bytes", b"some", b"s"]
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20])

@@ -165,6 +165,8 @@ def test_the_learning_rate_falls_with_the_steps():
 def test_gradients_are_clipped():
     clipped, _ = trained(recipe_with(clip=1e-9, learning_rate=0.001))
     assert clipped.history[-1].loss == pytest.approx(clipped.history[0].loss, abs=0.1)
+    free, wide = (trained(recipe_with(clip=clip))[0].network for clip in (0, 1e9))
+    assert weights_hash(free) == weights_hash(wide), "0 means no clipping, not no learning"
 
 
 def test_label_smoothing_raises_the_lowest_reachable_loss():

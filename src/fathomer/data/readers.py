@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.data.examples import SEPARATOR, Example, Examples
+from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
 from fathomer.data.records import TABLES, Source, opened
 from fathomer.errors import DataError
 
@@ -49,19 +49,23 @@ def read_examples(
 
     With ``multi_label`` a row may have several labels (a list, or ``a|b``), or none.
     """
-    items: list[Example] = []
     skipped: Counter[str] = Counter()
-    for row in iterate_rows(
+    rows = iterate_rows(
         path,
         text_column=text_column,
         label_column=label_column,
         encoding=encoding,
         multi_label=multi_label,
-    ):
-        if row.missing and not (multi_label and row.text.strip()):
-            skipped[row.missing] += 1
-        else:
-            items.append(Example(row.text, row.label))
+    )
+
+    def kept() -> Iterator[Example]:
+        for row in rows:
+            if row.missing and not (multi_label and row.text.strip()):
+                skipped[row.missing] += 1
+            else:
+                yield Example(row.text, row.label)
+
+    items = StoredExamples.collect(kept())
     examples = Examples(items, dict(skipped), multi_label=multi_label)
     if not items:
         raise DataError(f"{path}: no row has both a text and a label; {examples.account()}")

@@ -7,6 +7,7 @@ is, however the process ends.
 import mmap
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import IO, Any
@@ -18,6 +19,8 @@ LIMIT = 32 << 20
 """Bytes that stay in memory."""
 PIECE = 4 << 20
 """Bytes of an array that are read at a time."""
+_SEEKING = threading.Lock()
+"""Where a file cannot be read at a place without going there first: on Windows."""
 
 
 class Spool:
@@ -60,7 +63,11 @@ class Spool:
         if self._unwritten:
             self._file.flush()
             self._unwritten = False
-        return os.pread(self._file.fileno(), end - start, start)  # threads may share the spool
+        if hasattr(os, "pread"):
+            return os.pread(self._file.fileno(), end - start, start)  # threads may share the spool
+        with _SEEKING:
+            self._file.seek(start)
+            return self._file.read(end - start)
 
     def array(self, dtype: DTypeLike) -> NDArray[Any]:
         """Give all bytes as numbers; those on disk are mapped into memory, not read."""

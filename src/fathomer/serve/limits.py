@@ -21,7 +21,9 @@ class Limits(Section):
     queue_words: int = setting(10_000, "words that wait for the model; then 429", low=1)
     queue_requests: int = setting(256, "requests that wait for the model; then 429", low=1)
     batch_words: int = setting(4_000, "words that the model reads at a time", low=1)
-    batch_seconds: float = setting(0.03, "time to wait for further requests for a batch", low=0, high=1)
+    batch_seconds: float = setting(
+        0.03, "time to wait for further requests for a batch", low=0, high=1
+    )
     pause_seconds: float = setting(
         0.001, "time without a new request that ends that wait", low=0, high=1
     )

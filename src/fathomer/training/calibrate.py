@@ -16,6 +16,8 @@ from fathomer.training.metrics import Metrics, log_of_rest, score
 from fathomer.training.prepare import Prepared
 
 COLDEST, HOTTEST = 0.05, 20.0
+FEWEST = 5
+"""Texts of a label from which a threshold can be learned; one text could drag it anywhere."""
 
 
 class Calibration(NamedTuple):
@@ -86,13 +88,13 @@ def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.
 def tune_thresholds(
     log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]
 ) -> tuple[float, ...]:
-    """Find for each label the threshold of the best F1; a label that never occurs keeps 0.5."""
+    """Find for each label the threshold of the best F1; a label that hardly occurs keeps 0.5."""
     columns = zip(np.exp(log_probabilities.astype(np.float64)).T, targets.T, strict=True)
     return tuple(_best_threshold(probabilities, true) for probabilities, true in columns)
 
 
 def _best_threshold(probabilities: NDArray[np.float64], true: NDArray[np.int64]) -> float:
-    if not true.any():
+    if true.sum() < FEWEST:
         return 0.5
     order = np.argsort(-probabilities, kind="stable")
     falling = np.append(probabilities[order], 0.0)

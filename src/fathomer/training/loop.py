@@ -143,7 +143,9 @@ def train_step(
     loss = losses.mean()
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
-    norm = torch.nn.utils.clip_grad_norm_(trained_weights(network).values(), config.clip)
+    norm = torch.nn.utils.clip_grad_norm_(
+        trained_weights(network).values(), config.clip or math.inf
+    )
     if not math.isfinite(loss.item() + norm.item()):
         return math.nan, 0, 0, batch.num_words
     for group in optimiser.param_groups:

@@ -72,18 +72,22 @@ class Start(NamedTuple):
     tokenizer: Tokenizer
     labels: tuple[str, ...]
     network: Network
+    max_chars: int
+    """Of the spellings that the network knows."""
 
     def going_on(self, recipe: Recipe) -> tuple[Recipe, Network]:
         """Give a copy of the network to train, and the settings that it has."""
         model = self.network.config
         if isinstance(self.network, DirectNetwork):
             raise ConfigError(f"the model {model.name} learns at once; it cannot go on learning")
-        before = model.to_dict()
-        for name, value in recipe.model.to_dict().items():
-            if name not in DATA_DECIDES and value != before[name]:
+        before = {f"model.{name}": value for name, value in model.to_dict().items()}
+        before["text.max_chars"] = self.max_chars
+        for name, value in before.items():
+            section, _, setting = name.partition(".")
+            wanted = recipe.to_dict()[section][setting]
+            if setting not in DATA_DECIDES and value != wanted:
                 raise ConfigError(
-                    f"training cannot go on with model.{name} = {value!r}: the model "
-                    f"has {before[name]!r}"
+                    f"training cannot go on with {name} = {wanted!r}: the model has {value!r}"
                 )
         return replace(recipe, model=model), copy.deepcopy(self.network)
 
