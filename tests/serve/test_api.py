@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
+from fathomer.fit import fit
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 
-from ..tiny import tiny_artifact
+from ..tiny import TINY, tiny_artifact, tiny_examples
 from .process import service
 
 
@@ -138,9 +139,53 @@ def test_a_token_guards_all_but_health_and_page(model, tmp_path):
                 status, headers, body = guarded.ask(method, path, b'{"texts":["a"]}', given)
                 assert (status, headers["www-authenticate"]) == (401, "Bearer")
                 assert json.loads(body)["error"]["code"] == "unauthorized"
+                for written in (f"{path}%0A", f"{path}/", f"{path}%0a%0a", f"/{path}"):
+                    assert guarded.ask(method, written, b'{"texts":["a"]}', given)[0] == 404
         for right in ({"authorization": "Bearer s3cret"}, {"authorization": "bearer s3cret"}):
             assert guarded.ask("POST", "/v1/predict", b'{"texts":["a"]}', right)[0] == 200
-        assert guarded.ask("GET", "/v1/health/ready")[0] == 200
+        for path in ("/v1/health/ready", "/v1/health/live", "/", "/script.js", "/docs"):
+            assert guarded.ask("GET", path)[0] == 200
+        assert guarded.ask("GET", "/openapi.json")[0] == 200
+
+
+def test_head_is_answered_like_get_without_a_body(running):
+    for path in ("/", "/v1/health/live", "/v1/health/ready", "/v1/model", "/metrics"):
+        status, headers, body = running.ask("HEAD", path)
+        assert (status, body) == (200, b"")
+        assert int(headers["content-length"]) > 0
+    assert running.ask("HEAD", "/v1/predict")[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("evil.example", 421), ("evil.example:8000", 421), ("127.0.0.1.evil.example", 421),
+     ("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:8000", 200), ("box", 200)],
+)  # fmt: skip
+def test_no_page_of_another_name_can_ask_through_a_browser(running, host, status):
+    found, headers, _ = running.ask("POST", "/v1/predict", b'{"texts":["a"]}', {"host": host})
+    assert found == status
+    assert "location" not in headers
+
+
+def test_a_name_can_be_allowed(model, tmp_path):
+    with service(model, "--allowed-host", "Texts.Example") as named:
+        for host, status in (("texts.example:80", 200), ("other.example", 421)):
+            assert named.ask("GET", "/v1/model", headers={"host": host})[0] == status
+    (tmp_path / "token").write_text("s3cret")
+    with service(model, "--token-file", str(tmp_path / "token")) as guarded:
+        right = {"authorization": "Bearer s3cret", "host": "any.example"}
+        assert guarded.ask("GET", "/v1/model", headers=right)[0] == 200
+
+
+def test_a_model_whose_words_have_no_depth_says_so(tmp_path):
+    recipe = TINY.updated({"model": {"name": "swem-concat"}, "train": {"epochs": 1}})
+    fit(tiny_examples(), recipe).artifact.save(tmp_path / "flat")
+    with service(tmp_path / "flat") as flat:
+        assert json.loads(flat.ask("GET", "/v1/model")[2])["max_depth"] is None
+        assert flat.predict(["good film"])[0] == 200
+        for asked in ({"max_depth": 1}, {"depths": True}):
+            status, content = flat.predict(["good film"], **asked)
+            assert (status, content["error"]["code"]) == (422, "no_depth")
 
 
 @pytest.mark.parametrize(

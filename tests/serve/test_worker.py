@@ -4,15 +4,18 @@ import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fathomer.files import sha256_of
 from fathomer.lab.wire import Run, closed_loop, connect, post
 from fathomer.predictor import Predictor
-from fathomer.serve.worker import WorkerError, started
+from fathomer.serve.worker import RemotePredictor, WorkerError, started
 
 from ..tiny import tiny_artifact
 from .process import service
@@ -23,7 +26,8 @@ TEXTS = ["The film was lovely.", "", "An awful zzyzx, dull and poor: ñandú", "
 @contextmanager
 def worker(model):
     options = {"number": 1, "precision": "float32", "threads": 1}
-    with started(Predictor(tiny_artifact()), model, **options) as [found]:
+    digest = sha256_of(model / "config.json")
+    with started(Predictor(tiny_artifact()), model, digest, **options) as [found]:
         yield found
 
 
@@ -70,12 +74,45 @@ def test_a_worker_that_dies_is_replaced(model):
     with worker(model) as remote:
         [first] = workers_of(os.getpid())
         os.kill(first, signal.SIGKILL)
-        with pytest.raises(WorkerError, match="a new one was started"):
+        with pytest.raises(WorkerError, match="a new one will be started"):
             remote.predict(TEXTS)
+        assert not remote.able
         assert len(remote.predict(TEXTS)) == 4
         [second] = workers_of(os.getpid())
         assert second != first
     assert gone(second)
+
+
+def test_a_worker_that_cannot_be_started_is_tried_again(model, monkeypatch):
+    """As when there is no memory for it: what killed the first often hinders the second."""
+    with worker(model) as remote:
+        remote._discard()
+        tries = []
+
+        def start():
+            tries.append(1)
+            if len(tries) == 1:
+                raise OSError(12, "Cannot allocate memory")
+            return RemotePredictor._start(remote)
+
+        monkeypatch.setattr(remote, "_start", start)
+        assert len(remote.predict(TEXTS)) == 4
+        assert len(tries) == 2
+
+
+def test_a_worker_does_not_read_with_another_model_than_its_service(model, tmp_path, capfd):
+    """A model that was trained anew has other words at the same numbers."""
+    folder = tmp_path / "model"
+    tiny_artifact().save(folder)
+    with worker(folder) as remote:
+        replace(tiny_artifact(), temperature=2.0).save(folder)
+        remote._discard()
+        timer = threading.Timer(4, remote.close)
+        timer.start()
+        with pytest.raises(WorkerError, match="the service ends"):
+            remote.predict(TEXTS)
+        timer.join()
+    assert "is another model by now" in capfd.readouterr().err
 
 
 def test_only_the_end_of_its_input_ends_a_worker(model):

@@ -9,6 +9,8 @@ from fathomer.cli.options import Folder, Precision
 from fathomer.cli.output import open_model
 from fathomer.errors import ConfigError, MissingExtraError, MissingFileError
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
 
 def serve(
     folder: Folder,
@@ -21,6 +23,10 @@ def serve(
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ask clients for the token in this file.")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Answer requests for this host name, too."),
     ] = None,
     precision: Precision = "float32",
     workers: Annotated[
@@ -54,18 +60,27 @@ def serve(
         ) from None
     import torch
 
+    from fathomer.artifact import CONFIG
+    from fathomer.files import sha256_of
+
     threads = threads or model_threads(workers)
     torch.set_num_threads(threads)
     limits = Limits.from_assignments(limit or [])
     token = _read_token(token_file) if token_file else None
+    guarded = allowed_host or (host in LOOPBACK and not token)
+    hosts = [name.lower() for name in allowed_host or ()] if guarded else None
+    config = folder / CONFIG
+    digest = sha256_of(config) if config.is_file() else ""  # before loading: workers compare it
     predictor = open_model(folder, precision, "cpu")
 
     def announce(address: str) -> None:
         typer.echo(f"serving {folder} at {address}", err=True)
 
     number = workers if workers > 1 else 0  # one alone is this process
-    with started(predictor, folder, number=number, precision=precision, threads=threads) as others:
-        app = create_app(predictor, workers=others, limits=limits, token=token)
+    with started(
+        predictor, folder, digest, number=number, precision=precision, threads=threads
+    ) as others:
+        app = create_app(predictor, workers=others, limits=limits, token=token, hosts=hosts)
         run(app, limits=limits, host=host, port=port, announce=announce)
 
 

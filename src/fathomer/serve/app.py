@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
@@ -37,6 +38,8 @@ _MEDIA = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
+_PUBLIC = ("/v1/health/live", "/v1/health/ready", "/docs", "/openapi.json")
+"""What needs no token, beside the page."""
 _SHORT = 10_000
 """Characters that are split at once; more are split in a thread, lest all others wait."""
 
@@ -91,9 +94,20 @@ class Service:
 
     def _parse(self, body: bytes) -> schema.PredictRequest:
         try:
-            return self.request_model.model_validate_json(body)
+            content = from_json(body)
+        except ValueError as error:
+            raise Problem(422, "invalid", f"Invalid JSON: {error}") from None
+        if isinstance(content, dict):  # a line for each of many unknown keys would take its time
+            for key in content:
+                if key not in self.request_model.model_fields:
+                    raise Problem(422, "invalid", f"{key[:100]}: no such key")
+        try:
+            asked = self.request_model.model_validate(content)
         except ValidationError as error:
             raise problems.not_as_described(error, self.limits) from None
+        if not self.predictor.knows_depth and (asked.depths or asked.max_depth):
+            raise Problem(422, "no_depth", "The words have no depth in this model.")
+        return asked
 
     async def _split(self, texts: list[str]) -> list[Words]:
         if sum(map(len, texts)) <= _SHORT:
@@ -154,7 +168,7 @@ class Service:
         model = artifact.recipe.model
         return {
             "labels": list(artifact.labels),
-            "max_depth": model.max_depth,
+            "max_depth": model.max_depth if self.predictor.knows_depth else None,
             "size": {
                 "parameters": sum(p.numel() for p in artifact.network.parameters()),
                 "known_words": model.vocab_size,
@@ -173,10 +187,12 @@ def create_app(
     workers: Sequence[Predictor] = (),
     limits: Limits | None = None,
     token: str | None = None,
+    hosts: Collection[str] | None = None,
 ) -> Gate:
     """Build the service; ``token`` is asked of every client that wants answers.
 
-    Texts are read by ``workers``, if there are any, in place of ``predictor``.
+    Texts are read by ``workers``, if there are any, in place of ``predictor``. With ``hosts``, requests
+    for other names on the Internet are refused.
     """
     service = Service(predictor, limits or Limits(), workers)
 
@@ -187,18 +203,29 @@ def create_app(
         service.batcher.close()
 
     app = FastAPI(
-        title="Fathomer", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="Fathomer",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirection would name whatever host the client has named
     )
     app.router.route_class = DirectRoute
     app.add_exception_handler(Problem, problems.on_problem)
     app.add_exception_handler(HTTPException, problems.on_http_error)
     app.add_exception_handler(Exception, problems.on_crash)
     _add_routes(app, service)
-    _add_page(app)
-    paths = [getattr(route, "path", "") for route in app.routes]
-    # To the application this route is a description; its requests go past it.
-    direct = {("POST", "/v1/predict"): service.answer}
-    return Gate(app, direct=direct, metrics=service.metrics, paths=paths, token=token)
+    page = _add_page(app)
+    return Gate(
+        app,
+        # To the application this route is a description; its requests go past it.
+        direct={("POST", "/v1/predict"): service.answer},
+        metrics=service.metrics,
+        paths=[getattr(route, "path", "") for route in app.routes],
+        public=[*page, *_PUBLIC],
+        token=token,
+        hosts=hosts,
+    )
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
@@ -243,14 +270,17 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return Response(reference_page(app.openapi()), media_type="text/html")
 
 
-def _add_page(app: FastAPI) -> None:
-    """Serve the files of the page from memory: nothing else can be asked for."""
+def _add_page(app: FastAPI) -> list[str]:
+    """Serve the files of the page from memory: nothing else can be asked for. Give their addresses."""
+    addresses = []
     for path in sorted(PAGE.glob("*")):
         if path.suffix not in _MEDIA:
             continue
         address = "/" if path.name == "index.html" else f"/{path.name}"
         file = partial(_give, path.read_bytes(), _MEDIA[path.suffix])
         app.add_route(address, file, methods=["GET"], include_in_schema=False)
+        addresses.append(address)
+    return addresses
 
 
 async def _give(content: bytes, media: str, _: Request) -> Response:

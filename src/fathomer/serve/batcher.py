@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from fathomer.predictor import Prediction
 from fathomer.serve.limits import Limits
@@ -32,6 +32,20 @@ class Answering(Protocol):
         self, texts: list[str], words: list[Words], *, max_depth: int | None = None
     ) -> list[Prediction]:
         """Give one answer per text, in order."""
+        ...
+
+
+@runtime_checkable
+class Mortal(Protocol):
+    """Answer with something that can die, as a process can."""
+
+    @property
+    def able(self) -> bool:
+        """Say whether it lives."""
+        ...
+
+    def revive(self) -> None:
+        """Come back only when it lives, or when the service ends."""
         ...
 
 
@@ -100,13 +114,15 @@ class Batcher:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+        end = time.monotonic() + self._limits.deadline_seconds
+        for thread in self._threads:  # whoever is not done by then has nobody waiting for it
+            thread.join(max(0.1, end - time.monotonic()))
 
     @property
     def ready(self) -> bool:
-        """Tell whether requests are taken."""
-        return not self._closing and all(thread.is_alive() for thread in self._threads)
+        """Tell whether requests are taken, and somebody can answer them."""
+        alive = not self._closing and all(thread.is_alive() for thread in self._threads)
+        return alive and any(not isinstance(p, Mortal) or p.able for p in self._predictors)
 
     def check_room(self) -> None:
         """Raise an error if nothing more may wait."""
@@ -153,7 +169,12 @@ class Batcher:
     # What the threads do
 
     def _work(self, predictor: Answering) -> None:
-        while (batch := self._take()) is not None:
+        while True:
+            if isinstance(predictor, Mortal):
+                predictor.revive()  # meanwhile it takes nothing: others may be able to answer
+            batch = self._take()
+            if batch is None:
+                return
             groups: dict[int | None, list[Part]] = {}
             for part in batch:
                 groups.setdefault(part.pending.max_depth, []).append(part)

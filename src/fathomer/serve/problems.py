@@ -46,7 +46,7 @@ def json_response(
     content: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     """Write JSON in ASCII, so that whatever strings hold can be sent."""
-    body = json.dumps(content, separators=(",", ":")).encode("ascii")
+    body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
     return Response(body, status, headers, media_type="application/json")
 
 

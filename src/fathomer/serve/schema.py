@@ -46,7 +46,7 @@ class ModelAnswer(BaseModel):
     """Describe the model and what the service allows."""
 
     labels: list[str]
-    max_depth: int
+    max_depth: int | None = Field(description="Nothing if words have no depth in this model.")
     size: dict[str, int]
     metrics: dict[str, Any]
     versions: dict[str, str]

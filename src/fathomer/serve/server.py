@@ -37,7 +37,10 @@ class StrictProtocol(HttpToolsProtocol):
     """Answers whoever is one too many."""
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _send_timer: asyncio.TimerHandle | None = None
     _ending = False
+    _deaf = False
+    """Too many requests have come at once; those that were taken are still answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or turn whoever is one too many away."""
@@ -51,14 +54,17 @@ class StrictProtocol(HttpToolsProtocol):
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes > _HEAD_BYTES:
-            self.transport.close()
+            self._hang_up()
         self._watch_head()
 
     def on_headers_complete(self) -> None:
         """Take a request, unless too many wait before it."""
         self._head_bytes = 0
         if len(self.pipeline) >= _PIPELINED:
-            raise ValueError("too many requests at once")  # the parser stops, and answers 400
+            self._deaf = True
+            self.cycle.keep_alive = False  # after the last one that was taken
+        if self._deaf:
+            return
         super().on_headers_complete()
         if self._ending:
             self.cycle.keep_alive = False
@@ -66,12 +72,40 @@ class StrictProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a part of a body: the request gets further."""
         self._head_bytes = 0
-        super().on_body(body)
+        if not self._deaf:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Take the end of a request."""
+        if not self._deaf:
+            super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """Wait for a client that does not fetch its answer, but not for ever."""
+        super().pause_writing()
+        if self._send_timer is None:
+            self._send_timer = self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the client has fetched most of it."""
+        super().resume_writing()
+        self._stop_sending_timer()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or see that a closing connection is closed some time."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that has rested for too long."""
+        self._hang_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         super().connection_lost(exc)
         self._stop_watching()
+        self._stop_sending_timer()
 
     def shutdown(self) -> None:
         """Answer what is here or on its way, then close."""
@@ -90,12 +124,22 @@ class StrictProtocol(HttpToolsProtocol):
         if not self._resting:
             self._stop_watching()
         elif self._head_timer is None and not self.transport.is_closing():
-            self._head_timer = self.loop.call_later(self.limits.body_seconds, self.transport.close)
+            self._head_timer = self.loop.call_later(self.limits.body_seconds, self._hang_up)
 
     def _stop_watching(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _hang_up(self) -> None:
+        """Close, and cut off whoever does not fetch what was sent to it before."""
+        self.transport.close()
+        self.loop.call_later(_FAREWELL_SECONDS, self.transport.abort)
+
+    def _stop_sending_timer(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
 
 
 def strict_protocol(limits: Limits) -> type[asyncio.Protocol]:

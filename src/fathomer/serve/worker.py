@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,9 +23,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
-from fathomer.artifact import Artifact
+from fathomer.artifact import CONFIG, Artifact
 from fathomer.data.batches import EncodedTexts
 from fathomer.errors import FathomerError
+from fathomer.files import sha256_of
 from fathomer.nn.inference import Classified
 from fathomer.predictor import Predictor, load
 
@@ -32,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct("<q")
 _READY, _FAILED = b"ready", b""
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts to start a process."""
 
 
 class WorkerError(FathomerError, RuntimeError):
@@ -44,7 +48,13 @@ class RemotePredictor(Predictor):
     def __init__(self, artifact: Artifact, command: Sequence[str]) -> None:  # no network of its own
         self.artifact = artifact
         self._command = command
-        self._process = self._start()
+        self._closed = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = self._start()
+
+    @property
+    def able(self) -> bool:
+        """Say whether there is a process that reads."""
+        return self._process is not None and self._process.poll() is None
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(  # noqa: S603
@@ -53,9 +63,11 @@ class RemotePredictor(Predictor):
 
     def wait_until_ready(self) -> None:
         """Wait until the model is loaded."""
+        assert self._process
         try:
-            self._receive()
+            self._receive(self._process)
         except EOFError:
+            self._discard()
             raise WorkerError("a worker of the service did not start") from None
 
     def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
@@ -66,52 +78,74 @@ class RemotePredictor(Predictor):
             "unknown": np.ascontiguousarray(texts.unknown),
             "max_depth": np.array([max_depth or 0]),
         }
+        self.revive()
+        process = self._process
+        if process is None:
+            raise WorkerError("the service ends")
         try:
-            _write(self._input, pack(question))
-            answer = self._receive()
-        except (OSError, EOFError):
-            self.close()
-            self._process = self._start()
-            self.wait_until_ready()
-            raise WorkerError("a worker has died while it read; a new one was started") from None
+            assert process.stdin
+            _write(process.stdin, pack(question))
+            answer = self._receive(process)
+        except Exception:  # whatever it was: the next answer must not be taken for this one's
+            self._discard()
+            raise WorkerError(
+                "a worker has died while it read; a new one will be started"
+            ) from None
         if answer == _FAILED:
             raise WorkerError("a worker could not read these texts")
         return Classified(**unpack(answer))
 
+    def revive(self) -> None:
+        """Start a new process if it has died; try again, until the end, for as long as that fails."""
+        pause = 1.0
+        while self._process is None and not self._closed.is_set():
+            try:
+                self._process = self._start()
+                self.wait_until_ready()
+            except (OSError, WorkerError) as error:
+                logger.error("%s; trying again in %d s", error, pause)
+                self._closed.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
     def close(self) -> None:
         """Let the other process end."""
-        with suppress(OSError):  # if it has died, what it was asked cannot be sent any more
-            self._input.close()
-        self._output.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._closed.set()
+        if self._process:
+            with suppress(OSError):  # if it has died, what it was asked cannot be sent any more
+                assert self._process.stdin
+                self._process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
+            self._discard()
 
-    def _receive(self) -> bytes:
-        message = _read(self._output)
+    def _discard(self) -> None:
+        """Be rid of the process, whatever state it is in."""
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                assert stream
+                with suppress(OSError):
+                    stream.close()
+
+    def _receive(self, process: "subprocess.Popen[bytes]") -> bytes:
+        assert process.stdout
+        message = _read(process.stdout)
         if message is None:
             raise EOFError
         return message
 
-    @property
-    def _input(self) -> IO[bytes]:
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    @property
-    def _output(self) -> IO[bytes]:
-        assert self._process.stdout is not None
-        return self._process.stdout
-
 
 @contextmanager
 def started(
-    predictor: Predictor, folder: Path, *, number: int, precision: str, threads: int
+    predictor: Predictor, folder: Path, digest: str, *, number: int, precision: str, threads: int
 ) -> Iterator[list[RemotePredictor]]:
-    """Start so many processes that read with the model in ``folder``."""
-    command = [sys.executable, "-m", __name__, str(folder), precision, str(threads)]
+    """Start so many processes that read with the model in ``folder``, if it is still the same.
+
+    ``digest`` is the checksum of its ``config.json``, which vouches for the rest.
+    """
+    command = [sys.executable, "-m", __name__, str(folder), digest, precision, str(threads)]
     workers = [RemotePredictor(predictor.artifact, command) for _ in range(number)]
     try:
         for worker in workers:
@@ -143,7 +177,7 @@ def _answer(predictor: Predictor, question: bytes) -> bytes:
     return pack(predictor.classify(EncodedTexts(**values), max_depth)._asdict())
 
 
-def main(folder: str, precision: str, threads: str) -> None:
+def main(folder: str, digest: str, precision: str, threads: str) -> None:
     """Answer until nobody asks any more."""
     # The service decides when to end: a signal to all its processes must not lose an answer.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -152,6 +186,8 @@ def main(folder: str, precision: str, threads: str) -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr  # nothing but answers goes where they go
     predictor = load(folder, precision=precision)  # type: ignore[arg-type]
+    if sha256_of(Path(folder) / CONFIG) != digest:
+        sys.exit(f"{folder}: is another model by now; the service goes on with the old one")
     _write(answers, _READY)
     while (question := _read(sys.stdin.buffer)) is not None:
         try:

@@ -23,10 +23,11 @@ export function make(tag, className = "", ...content) {
   return element;
 }
 
-/** Draw label, probabilities, words, histogram and table. */
+/** Draw label and probabilities and, if words have a depth, words, histogram and table. */
 export function drawAnswer(text, answer, maxDepth) {
   byId("label").textContent = shownLabel(answer);
   drawProbabilities(answer.probabilities);
+  if (maxDepth === null) return;
   drawWords(text, answer, maxDepth);
   drawHistogram(answer.words, maxDepth);
   byId("depths").replaceChildren(...answer.words.slice(0, MOST_WORDS).map(tableRow));

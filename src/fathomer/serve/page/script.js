@@ -40,7 +40,8 @@ async function start() {
   }
   calm();
   const { labels, max_depth: maxDepth } = state.model;
-  byId("model").textContent = `${labels.length} labels, at most ${maxDepth} deep`;
+  document.body.classList.toggle("flat", maxDepth === null); // words have no depth in some models
+  byId("model").textContent = `${labels.length} labels` + (maxDepth === null ? "" : `, at most ${maxDepth} deep`);
   byId("cap").max = maxDepth; // first: a slider cuts its value to what it knows as its limit
   byId("cap").value = maxDepth;
   const ticks = maxDepth <= 20 ? Array.from({ length: maxDepth }, (_, depth) => depth + 1) : [1, maxDepth];
@@ -89,7 +90,7 @@ async function ask() {
 async function answerTo(text, maxDepth, signal) {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await predict([text], { depths: true, maxDepth, signal });
+      return await predict([text], { depths: state.model.max_depth !== null, maxDepth, signal });
     } catch (problem) {
       if (!problem.busy || tries === MOST_TRIES) throw problem;
       problem.message = `The service is busy. Asking again in ${problem.wait} s.`;
@@ -104,10 +105,12 @@ function show(text, depth, { predictions: [answer], milliseconds }) {
   const maxDepth = state.model.max_depth;
   byId("answer").hidden = byId("mode-many").checked;
   drawAnswer(text, answer, maxDepth);
-  if (state.trialsOf !== text) state.trials.clear();
-  state.trialsOf = text;
-  state.trials.set(depth ?? maxDepth, { answer, milliseconds });
-  drawTrials(depth ?? maxDepth);
+  if (maxDepth !== null) {
+    if (state.trialsOf !== text) state.trials.clear();
+    state.trialsOf = text;
+    state.trials.set(depth ?? maxDepth, { answer, milliseconds });
+    drawTrials(depth ?? maxDepth);
+  }
   const sure = percent(bestShare(answer));
   const time = `${Math.round(milliseconds)} milliseconds`;
   byId("spoken").textContent = `${shownLabel(answer)}, ${sure}, in ${time}. ${byId("caption").textContent}`;
