@@ -255,7 +255,15 @@ def test_ctrl_c_keeps_the_best_model_and_resume_continues(data, recipe, tmp_path
     assert "Traceback" not in rest
     metrics = json.loads((tmp_path / "model" / "metrics.json").read_text(encoding="utf-8"))
     assert 2 <= metrics["epochs"] < 400
-    assert (tmp_path / "model" / "checkpoint.safetensors").exists()
+    checkpoint = tmp_path / "model" / "checkpoint.safetensors"
+    kept = checkpoint.read_bytes()
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (again.returncode, again.stderr) == (
+        2,
+        "fathomer: model: holds a stopped training; continue it with --resume, delete "
+        "model/checkpoint.safetensors, or choose another folder\n",
+    )
+    assert checkpoint.read_bytes() == kept
     resumed = subprocess.Popen(
         [*command, "--resume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )

@@ -155,7 +155,7 @@ def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | Non
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
-    """Refuse to write into a folder of somebody else's files."""
+    """Refuse to write over somebody else's files, or over a training that can be continued."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
     for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
@@ -164,6 +164,11 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
+    if not resume and (folder / CHECKPOINT).exists():
+        raise ArtifactError(
+            f"{folder}: holds a stopped training; continue it with --resume, delete "
+            f"{folder / CHECKPOINT}, or choose another folder"
+        )
     _check_writable(folder)
 
 

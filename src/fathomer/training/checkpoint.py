@@ -110,7 +110,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             values = json.loads(file.metadata()["values"])
             return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"{path}: not a readable checkpoint ({error})") from None
+        raise ArtifactError(f"{path}: not a readable checkpoint ({error}); delete it") from None
 
 
 def _check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -119,5 +119,5 @@ def _check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -
         if before.get(name) != now.get(name):
             raise ConfigError(
                 f"{path}: was made with {name} = {before.get(name)!r}, now it is "
-                f"{now.get(name)!r}; use the same settings and data, or train without --resume"
+                f"{now.get(name)!r}; use the same settings and data, or delete the file"
             )
