@@ -263,6 +263,9 @@ def test_from_a_file_to_answers(run, tmp_path):
     command = ["train", "data.jsonl", "--out", "model", "--recipe", "tiny.toml"]
     code, _, err = run(*command)
     assert (code, "line 1: a list of labels; --multi-label" in err) == (2, True)
+    code, out, err = run("check", "data.jsonl", "--multi-label", "--json")
+    assert (code, json.loads(out)["labels"]) == (0, tagged().label_counts), err
+    assert "--recipe small --multi-label" in json.loads(out)["command"]
     code, out, err = run(*command, "--multi-label", "--baseline")
     assert code == 0, err
     code, out, err = run("evaluate", "model", "data.jsonl", "--json")

@@ -41,6 +41,25 @@ def test_a_healthy_file_has_no_findings():
     assert found_in(write("a.csv", HEALTHY)) == {}
 
 
+def test_several_labels_of_a_text_are_counted_one_by_one():
+    rows = [(f"text number {n}", "warm|cheap" if n % 2 else "") for n in range(120)]
+    rows += [("text number 1", "cheap|warm"), ("text number 3", "cheap"), ("a nan", "warm|nan")]
+    write("a.csv", rows)
+    write("b.csv", [("another text", "cheap|bold")])
+    first, second = (survey_file(Path(n), Reading(multi_label=True)) for n in ("a.csv", "b.csv"))
+    assert first.label_counts == {"cheap": 62, "warm": 62, "nan": 1}
+    found = found_in(first, second)
+    assert found["unlabelled"].count == 60
+    assert found["duplicates"].lines == (122,)
+    assert found["conflicts"].lines == (5, 123)
+    assert found["missing_labels"].message.endswith("a label like 'nan', which may mean none")
+    assert found["imbalance"].message.endswith("as frequent as 'nan'; watch macro F1")
+    assert found["unknown_labels"].message.endswith("occur in a.csv: 'bold' (1)")
+    assert "one_label" not in found
+    write("c.csv", [("a text", ""), ("another", "")])
+    assert "no_labels" in found_in(survey_file(Path("c.csv"), Reading(multi_label=True)))
+
+
 def test_findings_say_how_many_and_where():
     rows = [*HEALTHY, *[HEALTHY[0]] * 7]
     finding = only(write("a.csv", rows))

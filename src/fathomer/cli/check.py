@@ -14,6 +14,7 @@ from fathomer.cli.options import (
     HeldOut,
     Json,
     LabelColumn,
+    MultiLabel,
     Test,
     TextColumn,
 )
@@ -30,6 +31,7 @@ def check(
     data: Data,
     test: Test = None,
     held_out: HeldOut = None,
+    multi_label: MultiLabel = False,
     data_dir: DataDir = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -46,7 +48,7 @@ def check(
     from fathomer.data.survey import Reading
     from fathomer.recipes import find_recipe, shipped_recipes
 
-    reading = Reading(text_column, label_column, encoding)
+    reading = Reading(text_column, label_column, encoding, multi_label)
     train, own_test = _survey(data, reading, data_dir)
     named = (("--test", test), ("--held-out", held_out))
     files = {option: name for option, name in named if name}
@@ -83,7 +85,7 @@ def _survey(
 
     if data not in CORPORA and data != "demo" and Path(data).exists():
         return survey_file(Path(data), reading), None
-    source = open_source(data, data_dir=data_dir)
+    source = open_source(data, data_dir=data_dir, multi_label=reading.multi_label)
     test = survey_examples(f"{data} (test part)", source.test) if source.test else None
     return survey_examples(data, source.train), test
 

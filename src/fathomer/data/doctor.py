@@ -7,7 +7,7 @@ look; a note is good to know.
 import math
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -122,15 +122,18 @@ def _find_in_rows(survey: Survey) -> Iterator[Finding]:
 def _find_useless_labels(survey: Survey) -> Iterator[Finding]:
     """Find labels from which nothing can be learned."""
     texts, labels = len(survey.entries), len(survey.label_counts)
-    if labels == 1:
-        message = f"only one label ({survey.entries[0].label!r}); a classifier needs at least two"
+    if not labels:
+        yield Finding("error", "no_labels", "no text has a label")
+    elif labels == 1 and not survey.used.multi_label:
+        [label] = survey.label_counts
+        message = f"only one label ({label!r}); a classifier needs at least two"
         yield Finding("error", "one_label", message)
     elif _looks_swapped(survey):
         used = survey.used
         hint = f"--text-column {used.label_column} --label-column {used.text_column}"
         message = f"{labels:,} labels, longer than the texts: texts and labels seem swapped; {hint}"
         yield Finding("error", "swapped", message, labels)
-    elif labels == texts:
+    elif labels == texts and max(survey.label_counts.values()) == 1:
         message = f"each of {texts:,} texts has its own label"
         yield Finding("error", "unique_labels", message, labels)
 
@@ -147,18 +150,16 @@ def _find_in_labels(survey: Survey) -> Iterator[Finding]:
     few = [label for label in counts if counts[label] < FEW_EXAMPLES]
     if few:
         message = f"{len(few):,} of {labels:,} labels with fewer than {FEW_EXAMPLES} examples"
-        first = {entry.label: entry.line for entry in reversed(survey.entries)}
+        first = {label: entry.line for entry in reversed(survey.entries) for label in entry.labels}
         lines = tuple(first[label] for label in few[:FIRST])
         message += f": {_listed(few, counts)}"
         yield Finding("warning", "rare_labels", message, len(few), lines)
     most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
     if counts[most] > IMBALANCE * counts[least]:
-        yield Finding(
-            "warning",
-            "imbalance",
-            f"{most!r} is {counts[most] / counts[least]:,.0f} times as frequent as {least!r}: "
-            f"always answering it gives an accuracy of {counts[most] / texts:.1%}; watch macro F1",
-        )
+        message = f"{most!r} is {counts[most] / counts[least]:,.0f} times as frequent as {least!r}"
+        if not survey.used.multi_label:
+            message += f": always answering it gives an accuracy of {counts[most] / texts:.1%}"
+        yield Finding("warning", "imbalance", f"{message}; watch macro F1")
     yield from _find_odd_labels(survey)
 
 
@@ -176,12 +177,14 @@ def _find_odd_labels(survey: Survey) -> Iterator[Finding]:
         alike[_plain(label)].append(label)
     for same in alike.values():
         if len(same) > 1:
-            rarer = [entry for entry in survey.entries if entry.label in same[1:]]
+            rarer = [e for e in survey.entries if not set(same[1:]).isdisjoint(e.labels)]
             message = f"labels that look like one: {_listed(same, survey.label_counts)}"
             yield _finding("warning", "similar_labels", message, rarer)
-    none = [entry for entry in survey.entries if entry.label.casefold() in _MISSING]
+    odd = {label for label in survey.label_counts if label.casefold() in _MISSING}
+    none = [entry for entry in survey.entries if not odd.isdisjoint(entry.labels)]
     if none:
-        message = f"{_rows(len(none))} with a label like {none[0].label!r}, which may mean none"
+        like = next(label for label in none[0].labels if label in odd)
+        message = f"{_rows(len(none))} with a label like {like!r}, which may mean none"
         yield _finding("warning", "missing_labels", message, none)
 
 
@@ -198,10 +201,12 @@ def _plain(label: str) -> str:
 
 def _find_in_texts(survey: Survey, recipe: Recipe) -> Iterator[Finding]:
     entries, max_words = survey.entries, recipe.text.max_words
-    labels_of: defaultdict[int, set[str]] = defaultdict(set)
+    labels_of: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
     for entry in entries:
-        labels_of[entry.key].add(entry.label)
+        labels_of[entry.key].add(entry.labels)
     torn = [entry for entry in entries if len(labels_of[entry.key]) > 1]
+    if bare := [entry for entry in entries if not entry.labels]:
+        yield _finding("note", "unlabelled", f"{_texts(len(bare))} without a label", bare)
     if torn:
         message = f"{_rows(len(torn))} whose text also stands there with another label"
         yield _finding("warning", "conflicts", message, torn)
@@ -222,12 +227,12 @@ def _find_in_texts(survey: Survey, recipe: Recipe) -> Iterator[Finding]:
 
 
 def _repeated(entries: Sequence[Entry]) -> list[Entry]:
-    seen: set[tuple[int, str]] = set()
+    seen: set[tuple[int, tuple[str, ...]]] = set()
     repeated = []
     for entry in entries:
-        if (entry.key, entry.label) in seen:
+        if (entry.key, entry.labels) in seen:
             repeated.append(entry)
-        seen.add((entry.key, entry.label))
+        seen.add((entry.key, entry.labels))
     return repeated
 
 
@@ -239,9 +244,10 @@ def _find_between(train: Survey, other: Survey) -> Iterator[Finding]:
         share = len(leaked) / len(other.entries)
         message = f"{_texts(len(leaked))} ({share:.1%}) found in {train.name} too"
         yield _finding("warning", "leakage", message, leaked)
-    strange = [entry for entry in other.entries if entry.label not in train.label_counts]
+    new = [label for label in other.label_counts if label not in train.label_counts]
+    strange = [entry for entry in other.entries if not set(new).isdisjoint(entry.labels)]
     if strange and train.entries:
-        names = _listed(Counter(entry.label for entry in strange), other.label_counts)
+        names = _listed(new, other.label_counts)
         message = f"labels that do not occur in {train.name}: {names}"
         yield _finding("error", "unknown_labels", message, strange)
     if train.unit == other.unit == "line" and _read_differently(train, other):
@@ -268,7 +274,8 @@ def suggest(
         command += [option, name]
     for name, value in train.used._asdict().items():
         if value != type(train.used)._field_defaults[name]:
-            command += [f"--{name.replace('_', '-')}", value]
+            option = f"--{name.replace('_', '-')}"
+            command += [option] if value is True else [option, value]
     settings = _settings(train, recipe, has_held_out="--held-out" in files) if recipe_name else {}
     for name, number in settings.items():
         command += ["--set", f"{name}={number}"]

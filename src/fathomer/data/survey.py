@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathomer.data.check import split_words
-from fathomer.data.examples import Examples
+from fathomer.data.examples import Examples, split_labels
 from fathomer.data.readers import Row, iterate_rows
 from fathomer.data.records import read_columns
 from fathomer.errors import DataError
@@ -36,13 +36,15 @@ class Reading(NamedTuple):
     text_column: str = "text"
     label_column: str = "label"
     encoding: str = "utf-8"
+    multi_label: bool = False
 
 
 class Entry(NamedTuple):
     """Hold what is known of one example; the text itself is not kept."""
 
     line: int
-    label: str
+    labels: tuple[str, ...]
+    """One, unless a text may have several; those are in sorted order."""
     key: int
     """The same for the same text."""
     words: int
@@ -70,7 +72,8 @@ class Survey:
     @cached_property
     def label_counts(self) -> dict[str, int]:
         """Count the examples of each label, the most frequent first."""
-        return dict(Counter(entry.label for entry in self.entries).most_common())
+        labels = (label for entry in self.entries for label in entry.labels)
+        return dict(Counter(labels).most_common())
 
     @property
     def words(self) -> int:
@@ -109,13 +112,17 @@ def survey_file(path: Path, asked: Reading) -> Survey:
 def _collect(rows: Iterable[Row], survey: Survey) -> None:
     """Go through the rows once and note what is needed of each."""
     rows, same_rows = tee(rows)
+    multi_label, known = survey.used.multi_label, dict[str, tuple[str, ...]]()
     for row, words in zip(rows, split_words(row.text for row in same_rows), strict=True):
-        if row.missing:
+        if row.missing and not (multi_label and row.text.strip()):
             survey.skipped.setdefault(row.missing, []).append(row.line)
             continue
+        if row.label not in known:
+            several = tuple(sorted(split_labels(row.label)))
+            known[row.label] = several if multi_label else (row.label,)
         entry = Entry(
             line=row.line,
-            label=row.label,
+            labels=known[row.label],
             key=hash(row.text),
             words=len(words),
             is_number=_NUMBER.fullmatch(row.text) is not None,
