@@ -274,12 +274,32 @@ def test_ctrl_c_keeps_the_best_model_and_resume_continues(data, recipe, tmp_path
     assert first.startswith(f"epoch {metrics['epochs'] + 1}/400")
 
 
-def test_ctrl_c_where_there_is_nothing_to_keep_says_so(run, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
+
+def test_ctrl_c_where_there_is_nothing_to_keep_is_one_line(run, monkeypatch):
     monkeypatch.setattr("fathomer.cli.data.print_line", interrupt)
-    assert run("data", "list") == (130, "", "fathomer: stopped; nothing was saved\n")
+    assert run("data", "list") == (130, "", "fathomer: stopped\n")
+
+
+def test_ctrl_c_after_the_last_epoch_says_what_is_kept(run, data, recipe, monkeypatch):
+    command = ("train", data, "--out", "model", "--recipe", recipe, "--test", data)
+    kept = "the best epoch so far; the same command with --resume continues"
+    for place in ("fathomer.fit.calibrate", "fathomer.predictor.Predictor.evaluate"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, interrupt)
+            code, _, err = run(*command)
+        assert (code, err.splitlines()[-1]) == (130, f"Stopped: model holds {kept}.")
+        code, out, err = run(*command, "--resume")
+        assert code == 0, err
+        assert "\ntest " in out
+    with monkeypatch.context() as patch:
+        patch.setattr("fathomer.predictor.Predictor.evaluate", interrupt)
+        code, _, err = run(*command, "--model", "tfidf")
+    kept = "the model; fathomer evaluate scores it"
+    assert (code, err.splitlines()[-1]) == (130, f"Stopped: model holds {kept}.")
+    assert run("evaluate", "model", data)[0] == 0
 
 
 def test_training_twice_gives_the_same_file(run, data, recipe, tmp_path):

@@ -168,6 +168,16 @@ def test_an_experiment_is_run_and_not_repeated(run, experiment, tmp_path):
     assert list((tmp_path / "build" / "experiments").iterdir()) == [], "nothing is left behind"
 
 
+def test_ctrl_c_says_that_the_same_command_continues(run, experiment, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fathomer.lab.crew.Crew.work", interrupt)
+    code, out, err = run("experiment", "run", str(experiment))
+    assert (code, out) == (130, "")
+    assert err.endswith("runs that were done are kept; the same command continues.\n")
+
+
 def test_a_run_repeated_from_its_json_answers_alike(run, carried_out, tmp_path):
     path = carried_out[1].save(tmp_path / "results")
     code, out, _ = run("experiment", "repeat", str(path))

@@ -84,7 +84,7 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         code = _complain(f"{where}{error.strerror or error}")
     except (Stopped, KeyboardInterrupt):  # in a command, or before it
-        _complain("stopped; nothing was saved")
+        _complain("stopped")  # a command that keeps something has said what
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
 

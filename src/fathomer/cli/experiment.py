@@ -1,6 +1,8 @@
 """The commands ``fathomer experiment run``, ``repeat``, ``report`` and ``depths``."""
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +85,8 @@ def run(
         for plan in left
     ]  # fmt: skip
     known = {Plan.of(each).kind: each.wall_seconds for each in read_runs(results)}
-    Crew(todo, threads, jobs, messages.print, known).work()
+    with _continued():
+        Crew(todo, threads, jobs, messages.print, known).work()
     done = {plan.name: str(plan.find(results)) for plan in plans if plan.find(results)}
     if as_json:
         print_json({"runs": len(plans), "done": done})
@@ -120,7 +123,8 @@ def repeat(
             plan=plan, results=Path(results), work=work / "repeated", vectors=found,
             data_dir=data_dir, command=before.command,
         )  # fmt: skip
-        Crew([job], before.machine["threads"], 1, messages_console().print).work()
+        with _continued():
+            Crew([job], before.machine["threads"], 1, messages_console().print).work()
         (now,) = read_runs(Path(results))
     same = now.correct == before.correct
     if as_json:
@@ -212,6 +216,18 @@ def _print_depths(found: "Depths") -> None:
     dealt = sum(found.dealt) / len(found.dealt)
     rows += [["selected", f"{found.accuracy:.4f}"], ["selected, dealt at random", f"{dealt:.4f}"]]
     print_table(["every word at depth", "accuracy"], rows)
+
+
+@contextmanager
+def _continued() -> Iterator[None]:
+    """Say that Ctrl-C has lost no more than the epochs that were under way."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        messages_console().print(
+            "Stopped: epochs and runs that were done are kept; the same command continues."
+        )
+        raise typer.Exit(130) from None
 
 
 def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":

@@ -87,7 +87,7 @@ def train(
     """
     from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
-    from fathomer.fit import check_folder, fit
+    from fathomer.fit import CHECKPOINT, check_folder, fit
 
     settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
@@ -100,10 +100,16 @@ def train(
     parts = _parts(read(data, fold=fold, folds=folds), held_out, test, read)
     _check_scoring(parts, settings, baseline)
     _announce(parts.source, out, resume=resume)
-    fitted = fit(
-        parts.source.train, settings, held_out=parts.held_out, vectors=vectors_file,
-        match_parameters=match_parameters, folder=out, resume=resume, device=device, watch=watch,
-    )  # fmt: skip
+    try:
+        fitted = fit(
+            parts.source.train, settings, held_out=parts.held_out, vectors=vectors_file,
+            match_parameters=match_parameters, folder=out, resume=resume, device=device,
+            watch=watch,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # before the first epoch, or after the last
+        if not (out / CHECKPOINT).exists():
+            raise
+        _stop(out)
     artifact = _keep(fitted, parts, out, baseline=baseline)
     _tell(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
@@ -179,8 +185,11 @@ def _keep(fitted: "Fitted", parts: Parts, out: Path, *, baseline: bool) -> "Arti
     metrics = {**fitted.artifact.metrics, **describe(parts.source), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
     artifact.save(out)  # whatever comes next, the model is there
-    metrics |= _scores(artifact, parts, baseline)
-    artifact.save(out)
+    try:
+        metrics |= _scores(artifact, parts, baseline)
+        artifact.save(out)
+    except KeyboardInterrupt:
+        _stop(out)
     if not fitted.interrupted:
         (out / CHECKPOINT).unlink(missing_ok=True)
     return artifact
@@ -252,10 +261,13 @@ def _tell(artifact: "Artifact", out: Path, *, matched: bool, as_json: bool) -> N
 
 
 def _stop(out: Path) -> NoReturn:
-    """Say how a training that Ctrl-C has ended can go on."""
-    messages_console().print(
-        f"Stopped: {out} holds the best epoch so far; the same command with --resume continues."
-    )
+    """Say what Ctrl-C has left, and how it can go on."""
+    from fathomer.fit import CHECKPOINT
+
+    kept = "the best epoch so far; the same command with --resume continues"
+    if not (out / CHECKPOINT).exists():  # of a model that learns at once
+        kept = "the model; fathomer evaluate scores it"
+    messages_console().print(f"Stopped: {out} holds {kept}.")
     raise typer.Exit(130)
 
 
