@@ -164,6 +164,9 @@ def test_an_experiment_is_run_and_not_repeated(run, experiment, tmp_path):
     assert "2 runs, 2 of them to do" in err
     code, out, err = run("experiment", "run", str(experiment), "--dry-run")
     assert "5 runs, 2 of them to do" in err
+    names = out.split()
+    code, out, _ = run("experiment", "run", str(experiment), "--dry-run", "--json")
+    assert (code, json.loads(out)) == (0, {"runs": 5, "left": names})
     assert set(files) < set((tmp_path / "results" / "runs").iterdir())
     assert list((tmp_path / "build" / "experiments").iterdir()) == [], "nothing is left behind"
 

@@ -71,6 +71,9 @@ def run(
     left = [plan for plan in plans if not plan.find(results)][:limit]
     messages, threads = messages_console(), threads_of(jobs)
     messages.print(f"{len(plans)} runs, {len(left)} of them to do; {threads} threads each")
+    if dry_run and as_json:
+        print_json({"runs": len(plans), "left": [plan.name for plan in left]})
+        return
     if dry_run:
         for plan in left:
             print_line(plan.name)
