@@ -8,6 +8,7 @@ from io import BytesIO
 from fathomer.errors import MissingExtraError
 from fathomer.pages import self_contained
 from fathomer.report import Report, one_line
+from fathomer.training.metrics import shown_depth
 
 MATRIX_LABELS = 40
 """Labels of a matrix on a page or in a picture: those with most mistakes."""
@@ -23,7 +24,7 @@ def report_page(report: Report, *, title: str) -> str:
         ["examples", f"{metrics.examples:,}"],
         ["accuracy", f"{metrics.accuracy:.4f}"],
         ["macro F1", f"{metrics.macro_f1:.4f}"],
-        ["mean depth", f"{metrics.mean_depth:.2f}"],
+        ["mean depth", shown_depth(metrics.mean_depth)],
     ]
     unseen = report.unseen
     if unseen and unseen.accuracy is not None and unseen.examples < metrics.examples:
@@ -164,7 +165,7 @@ def _by_length(report: Report) -> str:
             f"{group.shortest:,}–{group.longest:,}",
             f"{group.examples:,}",
             f"{group.accuracy:.4f}",
-            f"{group.mean_depth:.2f}",
+            shown_depth(group.mean_depth),
         ]
         for group in report.by_length
     ]

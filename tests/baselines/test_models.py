@@ -212,3 +212,12 @@ def test_training_and_scores_show_no_depth_where_there_is_none(run, monkeypatch,
     assert "depth -  " in err
     assert [line.split()[-1] for line in out.splitlines()[1:3]] == ["-", "-"]
     assert "| - |" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
+    code, out, err = run("evaluate", "m", "demo", "--html", "page.html")
+    assert code == 0, err
+    lengths = out.partition("mean depth\n")[2].partition("mean depth\n")[2].partition("\n\n")[0]
+    assert {line.split()[-1] for line in lengths.splitlines()} == {"-"}
+    assert "0.00<" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("not bad at all", encoding="utf-8")
+    assert run("predict", "m", "texts.txt", "--depths") == (
+        2, "", "fathomer: m: words have no depth in the model rcrn; leave --depths out\n"
+    )  # fmt: skip

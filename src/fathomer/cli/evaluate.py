@@ -228,6 +228,8 @@ def _print_confusion(report: "Report") -> None:
 
 
 def _print_lengths(report: "Report") -> None:
+    from fathomer.training.metrics import shown_depth
+
     print_line("")
     print_table(
         ["words", "examples", "accuracy", "mean depth"],
@@ -236,7 +238,7 @@ def _print_lengths(report: "Report") -> None:
                 f"{group.shortest:,}–{group.longest:,}",
                 f"{group.examples:,}",
                 f"{group.accuracy:.4f}",
-                f"{group.mean_depth:.2f}",
+                shown_depth(group.mean_depth),
             ]
             for group in report.by_length
         ],

@@ -11,7 +11,7 @@ import typer
 
 from fathomer.cli.options import Device, Encoding, Folder, MaxDepth, Precision, TextColumn
 from fathomer.cli.output import messages_console, open_model, print_json
-from fathomer.errors import ConfigError, DataError, MissingFileError
+from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.records import Record, Source
@@ -55,6 +55,9 @@ def predict(
     source = Source(Path(file), text_column, None, encoding)
     _check(source, out, resume)
     predictor = open_model(folder, precision, device)
+    if depths and not predictor.knows_depth:
+        name = predictor.artifact.recipe.model.name
+        raise DepthError(f"{folder}: words have no depth in the model {name}; leave --depths out")
     if out is None:
         for chunk in _chunks(source):
             texts = [record.text for record in chunk]
