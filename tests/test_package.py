@@ -31,7 +31,7 @@ ORDER = [
     "training", "training.reliability", "training.metrics", "training.schedule", "training.events",
     "training.prepare", "training.calibrate", "training.checkpoint", "training.loop",
     "card", "artifact", "recipes", "pages", "predictor", "tables", "report", "render", "threshold",
-    "fit", "estimator", "explain", "progress", "tracking",
+    "tracking", "fit", "estimator", "explain", "progress",
     "export.writer", "export.reading", "export.steps", "export", "hub", "tune",
     "serve", "serve.limits", "serve.batcher", "serve.metrics", "serve.schema", "serve.problems",
     "serve.body", "serve.gate", "serve.reference", "serve.worker", "serve.app", "serve.server",

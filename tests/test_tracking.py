@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fathomer.errors import MissingExtraError
-from fathomer.fit import fit
+from fathomer.errors import ArtifactError, MissingExtraError
+from fathomer.fit import check_folder, fit
 from fathomer.tracking import require_tensorboard, scalars, track
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import EpochDone
@@ -72,6 +72,14 @@ def test_the_command_tracks_on_request_only(run, tmp_path):
     code, _, err = run(*command, "--track", "tensorbord")
     assert code == 2
     assert err == "fathomer: --track tensorbord: did you mean 'tensorboard'?\n"
+
+
+def test_a_tracked_training_without_an_epoch_can_begin_again(tmp_path):
+    (tmp_path / "m" / "tensorboard").mkdir(parents=True)
+    check_folder(tmp_path / "m", resume=False)
+    (tmp_path / "m" / "notes.txt").touch()
+    with pytest.raises(ArtifactError, match="holds other files"):
+        check_folder(tmp_path / "m", resume=False)
 
 
 def test_a_missing_package_is_named_before_training(monkeypatch):

@@ -29,6 +29,7 @@ from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError, FathomerError
 from fathomer.files import remove_leftovers, write_atomically
 from fathomer.nn.interface import find_device, trainable_parameters
+from fathomer.tracking import TRACKERS
 from fathomer.training.calibrate import Calibration, calibrate
 from fathomer.training.checkpoint import TrainingState
 from fathomer.training.events import EpochDone, Event, VectorsFound
@@ -160,7 +161,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
     for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
         remove_leftovers(folder / name)
-    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder):
+    if folder.is_dir() and _holds_files(folder) and not _is_ours(folder):
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
@@ -170,6 +171,11 @@ def check_folder(folder: Path, *, resume: bool) -> None:
             f"{folder / CHECKPOINT}, or choose another folder"
         )
     _check_writable(folder)
+
+
+def _holds_files(folder: Path) -> bool:
+    """Say whether a folder holds more than the log of a training that was stopped early."""
+    return any(path.name not in TRACKERS for path in folder.iterdir())
 
 
 def _is_ours(folder: Path) -> bool:
