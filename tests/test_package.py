@@ -39,8 +39,8 @@ ORDER = [
     "lab.race", "lab.rivals", "lab.contestants", "lab.bench", "lab.charts", "lab.published",
     "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
     "lab.groups", "lab.tables", "lab.figures", "lab.claims", "lab.results", "lab.depths",
-    "cli.options", "cli.output", "cli.check", "cli.train", "cli.evaluate", "cli.predict", "cli.explain",
-    "cli.threshold", "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.experiment",
+    "cli.options", "cli.output", "cli.scored", "cli.check", "cli.train", "cli.evaluate", "cli.predict",
+    "cli.explain", "cli.threshold", "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.experiment",
     "cli.models", "cli.export", "cli.tune", "cli",
     "__main__",
 ]  # fmt: skip

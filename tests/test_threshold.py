@@ -1,6 +1,7 @@
 """Thresholds: the best one by trying all, and answers that are not given below it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import strategies as st
 
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ConfigError, DataError
+from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.threshold import choose_threshold, find_threshold
 from fathomer.training.reliability import Certainties
 
-from .tiny import tiny_artifact, tiny_examples, write_csv
+from .tiny import tagged, tagged_artifact, tiny_artifact, tiny_examples, write_csv
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9, 1.0]), st.booleans()),
@@ -73,15 +75,53 @@ def test_what_is_no_probability_is_refused(predictor, limit):
         predictor.predict(["good"], abstain_below=limit)
 
 
-def test_the_threshold_of_one_label_looks_at_its_probability(predictor):
-    examples = tiny_examples()
-    found = choose_threshold(predictor, examples, recall=1.0, label="positive")
-    answers = predictor.predict([example.text for example in examples])
-    positive = np.asarray([answer.probabilities["positive"] for answer in answers])
+def test_the_scores_of_one_label_are_those_that_predict_reaches(predictor):
+    right = tiny_examples()
+    wrong = [Example(e.text, "negative") for e in right if e.label == "positive"][:9]
+    missed = [Example(e.text, "positive") for e in right if e.label == "negative"][:9]
+    examples = Examples([*right, *wrong, *missed])
+    found = choose_threshold(predictor, examples, recall=0.5, label="positive")
+    texts = [example.text for example in examples]
+    answers = predictor.predict(texts, abstain_below=found.threshold)
+    given = np.asarray([answer.label == "positive" for answer in answers])
     true = np.asarray([example.label == "positive" for example in examples])
-    assert found.recall == 1.0
-    assert (positive[true] >= found.threshold).all()
-    assert found.answered == (positive >= found.threshold).sum()
+    assert found.answered == given.sum()
+    assert found.precision == pytest.approx(true[given].mean())
+    assert found.recall == pytest.approx(given[true].mean())
+    assert (found.examples, found.unit) == (78, "texts")
+    with pytest.raises(DataError, match="no threshold gives a recall of 1"):
+        choose_threshold(predictor, examples, recall=1.0, label="positive")
+
+
+@pytest.mark.parametrize("label", [None, "fast"])
+def test_of_several_labels_decisions_are_counted_as_predict_takes_them(label):
+    predictor, examples = Predictor(tagged_artifact()), tagged()
+    found = choose_threshold(predictor, examples, precision=0.9, label=label)
+    answers = predictor.predict([e.text for e in examples], abstain_below=found.threshold)
+    names = predictor.labels if label is None else (label,)
+    given = np.asarray([[name in a.labels for name in names] for a in answers])
+    true = np.asarray([[name in labels for name in names] for labels in examples.label_sets])
+    assert found.answered == given.sum()
+    assert found.precision == pytest.approx(true[given].mean())
+    assert found.recall == pytest.approx(given[true].mean())
+    assert found.examples == given.size
+    assert found.unit == ("decisions" if label is None else "texts")
+
+
+def test_the_command_warns_as_evaluate_does(run, tmp_path):
+    write_csv(tmp_path / "data.csv", tiny_examples())
+    checksum = sha256_of(tmp_path / "data.csv")
+    artifact = tiny_artifact()
+    metrics = {**artifact.metrics, "data_name": "data.csv", "data_checksum": checksum}
+    replace(artifact, metrics=metrics).save(tmp_path / "model")
+    command = ("threshold", "model", "data.csv", "--recall", "0.5")
+    assert run(*command)[2].startswith("warning: the model was trained on this very file")
+    replace(artifact, metrics={**metrics, "fold": 2, "folds": 3}).save(tmp_path / "model")
+    code, out, err = run(*command, "--json")
+    assert (code, err) == (0, "data.csv: fold 2 of 3 is the test part\n")
+    assert (json.loads(out)["examples"], json.loads(out)["fold"]) == (20, 2)
+    _, _, err = run(*command, "--fold", "1")
+    assert "\nwarning: the model was trained for fold 2 of 3, so it has seen " in err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """From which probability on an answer is good enough: the threshold for a precision or a recall."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
-from fathomer.predictor import Predictor
+from fathomer.predictor import Answered, Predictor
 from fathomer.training.metrics import has_label
 from fathomer.training.reliability import Certainties, certainties
 
@@ -24,6 +24,8 @@ class Threshold:
     """Part of what could have been answered right that is."""
     answered: int
     examples: int
+    unit: str = "texts"
+    """What ``answered`` and ``examples`` count: ``"texts"``, or ``"decisions"`` about labels."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the threshold as plain values."""
@@ -45,29 +47,44 @@ def choose_threshold(
     assert wanted is not None
     if not 0 < wanted <= 1:
         raise ConfigError(f"a precision or recall lies between 0 and 1, not at {wanted}")
-    data, answers = predictor.answer(examples)
-    if label is None:
-        found = certainties(answers, data.targets)
-        possible = int(data.targets.sum()) if predictor.multi_label else len(data)
-    else:
-        found = _of_label(predictor, np.exp(answers.log_probabilities), data.targets, label)
-        possible = int(found.right.sum())
-    if not possible:
-        raise DataError(f"no text has the label {label!r}; its recall cannot be told")
-    return find_threshold(found, possible=possible, precision=precision, recall=recall)
-
-
-def _of_label(
-    predictor: Predictor,
-    probabilities: NDArray[np.float32],
-    targets: NDArray[np.int64],
-    label: str,
-) -> Certainties:
-    """Take "it is this label" for the answer to every text."""
-    if label not in predictor.labels:
+    if label is not None and label not in predictor.labels:
         raise ConfigError(f"unknown label {label!r}; {did_you_mean(label, predictor.labels)}")
-    number = predictor.labels.index(label)
-    return Certainties(probabilities[:, number].astype(np.float64), has_label(targets, number))
+    answered = predictor.answer(examples)
+    true: NDArray[Any]
+    if label is None:
+        true = answered.data.targets if predictor.multi_label else np.ones(len(examples))
+        found = _given(predictor, answered)
+    else:
+        number = predictor.labels.index(label)
+        true = has_label(answered.data.targets, number)
+        found = _given_label(predictor, answered, number)
+    possible = int(true.sum())
+    if not possible:
+        which = "a label" if label is None else f"the label {label!r}"
+        raise DataError(f"no text has {which}; its recall cannot be told")
+    best = find_threshold(found, possible=possible, precision=precision, recall=recall)
+    unit = "decisions" if true.ndim == 2 else "texts"
+    return replace(best, examples=true.size, unit=unit)
+
+
+def _given(predictor: Predictor, answered: Answered) -> Certainties:
+    """Take the answers that predict gives; of several labels, those over their thresholds."""
+    answers, targets = answered.answers, answered.data.targets
+    found = certainties(answers, targets)
+    if not predictor.multi_label:
+        return found
+    given = answers.given(predictor.artifact.thresholds).ravel()
+    return Certainties(found.probabilities[given], found.right[given])
+
+
+def _given_label(predictor: Predictor, answered: Answered, number: int) -> Certainties:
+    """Take the texts that predict gives this label to, were it ever so improbable."""
+    answers, targets = answered.answers, answered.data.targets
+    given = answers.labels == number
+    if predictor.multi_label:
+        given = answers.given(predictor.artifact.thresholds)[:, number]
+    probabilities = np.exp(answers.log_probabilities[given, number].astype(np.float64))
+    return Certainties(probabilities, has_label(targets, number)[given])
 
 
 def find_threshold(

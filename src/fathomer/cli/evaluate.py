@@ -1,8 +1,7 @@
 """The command ``fathomer evaluate``."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +28,7 @@ from fathomer.cli.output import (
     print_scores,
     print_table,
 )
+from fathomer.cli.scored import open_scored
 from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
@@ -69,21 +69,17 @@ def evaluate(
 
     Example: fathomer evaluate model test.csv --html report.html
     """
-    from fathomer.data.corpora import describe, fold_left_out, open_source, training_texts
+    from fathomer.data.corpora import describe, training_texts
     from fathomer.report import make_report
 
     _check_targets(plot, html, reliability)
     predictor = open_model(folder, precision, device)
     if predictor.multi_label and (plot or html):
         raise ConfigError("--plot and --html show one label per text; this model gives several")
-    trained = predictor.artifact.metrics
-    fold, folds = fold_left_out(trained, data, fold, folds)
-    source = open_source(
-        data, text_column=text_column, label_column=label_column, encoding=encoding,
-        data_dir=data_dir, fold=fold, folds=folds, only="test", multi_label=predictor.multi_label,
+    source = open_scored(
+        predictor, data, fold=fold, folds=folds, data_dir=data_dir, text_column=text_column,
+        label_column=label_column, encoding=encoding,
     )  # fmt: skip
-    for note in [*source.notes, *source.left_out(), *_leak(trained, source)]:
-        messages_console().print(note)
     if reliability:
         _draw_reliability(predictor, source.to_score_on, reliability, max_depth)
     if predictor.multi_label:
@@ -151,20 +147,6 @@ def _evaluate_several(
     print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: all labels of a text are right")
     _print_labels(metrics)
     print_line("\nno confusion matrix: a text may have several labels")
-
-
-def _leak(trained: dict[str, Any], source: "Source") -> Iterator[str]:
-    """Warn of test texts that the model was trained on."""
-    if source.fold and trained.get("data_name") == source.name:
-        fold, folds = trained.get("fold"), trained.get("folds")
-        if (fold, folds) != (source.fold.number, source.fold.of):
-            trained_on = f"for fold {fold} of {folds}" if fold else "on all of them"
-            yield (
-                f"warning: the model was trained {trained_on}, "
-                "so it has seen texts of this test part"
-            )
-    elif source.checksum and trained.get("data_checksum") == source.checksum:
-        yield "warning: the model was trained on this very file; the scores say little"
 
 
 def _print_report(report: "Report", data: str) -> None:

@@ -8,12 +8,15 @@ from fathomer.cli.options import (
     Data,
     DataDir,
     Encoding,
+    Fold,
     Folder,
+    Folds,
     Json,
     LabelColumn,
     TextColumn,
 )
-from fathomer.cli.output import messages_console, print_json, print_line
+from fathomer.cli.output import print_json, print_line
+from fathomer.cli.scored import open_scored
 
 
 def threshold(
@@ -26,8 +29,10 @@ def threshold(
         float | None, typer.Option(metavar="R", help="Part of all texts to be answered right.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(metavar="X", help="Look at one label, not at every answer.")
+        str | None, typer.Option(metavar="X", help="Look at the answers of one label only.")
     ] = None,
+    fold: Fold = None,
+    folds: Folds = None,
     data_dir: DataDir = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -36,25 +41,27 @@ def threshold(
 ) -> None:
     """Find the probability below which answers should not be given.
 
+    Precision and recall are those that predict --abstain-below reaches; it gives a label X only to
+    texts whose best label is X. Where a text may have several labels, each label is a decision.
+
     Example: fathomer threshold model test.csv --precision 0.95
     """
-    from fathomer.data.corpora import open_source
+    from fathomer.data.corpora import describe
     from fathomer.predictor import load
     from fathomer.threshold import choose_threshold
 
     predictor = load(folder)
-    source = open_source(
-        data, text_column=text_column, label_column=label_column, encoding=encoding,
-        data_dir=data_dir, only="test", multi_label=predictor.multi_label,
+    source = open_scored(
+        predictor, data, fold=fold, folds=folds, data_dir=data_dir, text_column=text_column,
+        label_column=label_column, encoding=encoding,
     )  # fmt: skip
-    texts = source.to_score_on
-    for note in source.left_out():
-        messages_console().print(note)
-    found = choose_threshold(predictor, texts, precision=precision, recall=recall, label=label)
+    found = choose_threshold(
+        predictor, source.to_score_on, precision=precision, recall=recall, label=label
+    )
     if as_json:
-        print_json({**found.to_dict(), "label": label})
+        print_json({**found.to_dict(), "label": label} | describe(source))
         return
     print_line(
         f"{found.threshold:.4f}: precision {found.precision:.4f}, recall {found.recall:.4f}, "
-        f"{found.answered:,} of {found.examples:,} texts"
+        f"{found.answered:,} of {found.examples:,} {found.unit}"
     )
