@@ -167,12 +167,21 @@ def test_the_command_finds_what_predict_then_keeps_to(run, tmp_path):
     assert run("threshold", "model", "data.csv")[0] == 2
 
 
-def test_evaluate_draws_how_far_probabilities_can_be_trusted(run, tmp_path):
+@pytest.mark.parametrize("several", [False, True])
+def test_evaluate_draws_how_far_probabilities_can_be_trusted(run, tmp_path, monkeypatch, several):
     pytest.importorskip("matplotlib")
-    tiny_artifact().save(tmp_path / "model")
-    write_csv(tmp_path / "data.csv", tiny_examples())
+    answer, calls = Predictor.answer, []
+    monkeypatch.setattr(
+        Predictor, "answer", lambda *args, **more: calls.append(1) or answer(*args, **more)
+    )
+    artifact, examples = (tiny_artifact(), tiny_examples())
+    if several:
+        artifact, examples = (tagged_artifact(), tagged())
+    artifact.save(tmp_path / "model")
+    write_csv(tmp_path / "data.csv", examples)
     code, out, err = run("evaluate", "model", "data.csv", "--reliability", "plot.png", "--json")
     assert code == 0, err
+    assert len(calls) == 1, "texts are answered once"
     assert 0 <= json.loads(out)["calibration_error"] <= 1
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 

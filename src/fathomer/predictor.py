@@ -198,7 +198,10 @@ class Predictor:
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts."""
-        answered = self.answer(examples, max_depth=max_depth)
+        return self.score(self.answer(examples, max_depth=max_depth))
+
+    def score(self, answered: Answered) -> Metrics:
+        """Score answers to labelled texts."""
         thresholds = self.artifact.thresholds
         return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
 

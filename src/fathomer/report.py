@@ -120,11 +120,13 @@ def make_report(
     *,
     training_texts: Iterable[str] | None = None,
     max_depth: int | None = None,
+    answered: Answered | None = None,
 ) -> Report:
-    """Answer labelled texts once, and look at the answers from all sides."""
+    """Answer labelled texts, unless they are ``answered``, and look at that from all sides."""
     if examples.multi_label:
         raise ConfigError("a report is about one label per text; these have several")
-    answered = predictor.answer(examples, max_depth=max_depth)
+    if answered is None:
+        answered = predictor.answer(examples, max_depth=max_depth)
     targets, predicted = answered.data.targets, answered.answers.labels
     right = predicted == targets
     return Report(

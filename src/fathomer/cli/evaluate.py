@@ -33,8 +33,7 @@ from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
-    from fathomer.data.examples import Examples
-    from fathomer.predictor import Predictor
+    from fathomer.predictor import Answered
     from fathomer.report import Report
     from fathomer.training.metrics import Metrics
 
@@ -80,13 +79,14 @@ def evaluate(
         predictor, data, fold=fold, folds=folds, data_dir=data_dir, text_column=text_column,
         label_column=label_column, encoding=encoding,
     )  # fmt: skip
+    answered = predictor.answer(source.to_score_on, max_depth=max_depth)
     if reliability:
-        _draw_reliability(predictor, source.to_score_on, reliability, max_depth)
+        _draw_reliability(answered, reliability)
     if predictor.multi_label:
-        _evaluate_several(predictor, source, max_depth, as_json)
+        _print_several(predictor.score(answered), source, as_json)
         return
     seen = training_texts(source, data_dir=data_dir)
-    report = make_report(predictor, source.to_score_on, training_texts=seen, max_depth=max_depth)
+    report = make_report(predictor, source.to_score_on, training_texts=seen, answered=answered)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
         print_json(report.to_dict() | describe(source))
@@ -122,24 +122,19 @@ def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None
         messages_console().print(f"{html}: written")
 
 
-def _draw_reliability(
-    predictor: "Predictor", texts: "Examples", path: Path, max_depth: int | None
-) -> None:
+def _draw_reliability(answered: "Answered", path: Path) -> None:
     from fathomer.training.reliability import certainties, draw_reliability
     from fathomer.training.reliability import reliability as reliability_of
 
-    data, answers = predictor.answer(texts, max_depth=max_depth)
-    draw_reliability(reliability_of(certainties(answers, data.targets)), path)
+    found = certainties(answered.answers, answered.data.targets)
+    draw_reliability(reliability_of(found), path)
     messages_console().print(f"{path}: written")
 
 
-def _evaluate_several(
-    predictor: "Predictor", source: "Source", max_depth: int | None, as_json: bool
-) -> None:
-    """Score a model that gives several labels per text, where no label stands for another."""
+def _print_several(metrics: "Metrics", source: "Source", as_json: bool) -> None:
+    """Print the scores of several labels per text, where no label stands for another."""
     from fathomer.data.corpora import describe
 
-    metrics = predictor.evaluate(source.to_score_on, max_depth=max_depth)
     if as_json:
         print_json(metrics.to_dict() | describe(source))
         return
