@@ -3,10 +3,12 @@
 import asyncio
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from fathomer.lab.load import Workload, _growth, bench_serve
+import fathomer.lab.load as load_module
+from fathomer.lab.load import Workload, _growth, _saturation, bench_serve
 from fathomer.lab.wire import Reply, Run, closed_loop, open_loop, post
 from fathomer.predictor import Predictor
 
@@ -136,6 +138,19 @@ def test_growth_compares_the_ends_and_not_a_peak():
         "last_quarter": 111,
         "most": 300,
     }
+
+
+def test_what_is_refused_or_lost_is_no_throughput():
+    replies = [Reply(0, status, b"", 0.1) for status in (200, 429, 0, 200, 503)]
+    assert Run(replies, seconds=0.5).good_per_second == 4
+
+
+def test_a_service_that_refuses_all_has_no_throughput(work, monkeypatch):
+    refused = Run([Reply(0, 429, b"", 0.1)] * 5, seconds=0.1)
+    monkeypatch.setattr(load_module, "_closed", lambda *_, **__: refused)
+    predictor = Predictor(tiny_artifact())
+    found = _saturation(SimpleNamespace(cpu_seconds=0.0), work, predictor, 2, 0.1, 1)
+    assert found["requests_per_second"] == found["texts_per_second"] == 0
 
 
 def test_no_good_answer_has_no_times():

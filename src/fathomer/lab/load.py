@@ -99,7 +99,7 @@ def bench_serve(
         )
         rate = result["saturation"]["requests_per_second"]
         for name, factor, duration in (("half", 0.5, seconds), ("double", 2.0, overload_seconds)):
-            if duration:
+            if duration and rate:
                 tell(f"{name} of the saturation rate for {duration:g} s")
                 result[name] = _open(running, work, rate * factor, duration)
         if hostile_seconds:
@@ -134,7 +134,7 @@ def _saturation(
         client_cpu -= time.process_time()
         run = _closed(service, work, connections, seconds=turn, most=MOST)
         client_cpu += time.process_time()
-        rates.append(len(run.replies) / run.seconds)
+        rates.append(run.good_per_second)
         runs.append(run)
     service_cpu += service.cpu_seconds
     together = Run([reply for run in runs for reply in run.replies])

@@ -44,6 +44,11 @@ class Run:
         """Count the replies by status."""
         return dict(sorted(Counter(reply.status for reply in self.replies).items()))
 
+    @property
+    def good_per_second(self) -> float:
+        """Give the rate of the good answers: what is refused or lost is no work done."""
+        return sum(reply.status == 200 for reply in self.replies) / self.seconds
+
     def quantile(self, part: float) -> float:
         """Give the time that this part of the good answers did not exceed."""
         times = sorted(reply.seconds for reply in self.replies if reply.status == 200)
