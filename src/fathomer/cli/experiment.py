@@ -10,6 +10,7 @@ import typer
 
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
+from fathomer.cli.scored import open_scored
 
 if TYPE_CHECKING:
     from fathomer.lab.depths import Depths
@@ -183,15 +184,11 @@ def depths(
 
     Example: fathomer experiment depths model trec --plot depths.png
     """
-    from fathomer.data.corpora import fold_left_out, open_source
     from fathomer.lab.depths import analyse_depths, draw_depths
     from fathomer.predictor import load
 
     predictor = load(folder)
-    fold, folds = fold_left_out(predictor.artifact.metrics, data, fold, folds)
-    source = open_source(data, data_dir=data_dir, fold=fold, folds=folds, only="test")
-    for note in source.notes:
-        messages_console().print(note)
+    source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
     found = analyse_depths(predictor, source.to_score_on)
     if plot:
         draw_depths(found, plot)

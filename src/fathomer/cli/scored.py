@@ -18,9 +18,9 @@ def open_scored(
     fold: int | None,
     folds: int | None,
     data_dir: Path | None,
-    text_column: str,
-    label_column: str,
-    encoding: str,
+    text_column: str = "text",
+    label_column: str = "label",
+    encoding: str = "utf-8",
 ) -> "Source":
     """Open the texts to score a model on, and print what must be said of them."""
     from fathomer.data.corpora import fold_left_out, open_source
