@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,14 @@ def test_a_graph_that_disagrees_is_not_written(tmp_path, monkeypatch, broken, me
     monkeypatch.setattr(NetworkGraph, broken, locals()[broken])
     with pytest.raises(ExportError, match=message):
         export(Predictor(tiny_artifact()), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_that_are_not_numbers_are_not_written(tmp_path):
+    artifact = deepcopy(tiny_artifact())
+    artifact.network.output.bias.data.fill_(torch.nan)
+    with pytest.raises(ExportError, match="probabilities differ by nan in a batch of 1 texts"):
+        export(Predictor(artifact), tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -113,14 +113,15 @@ def compare(content: bytes, predictor: Predictor) -> tuple[int, int, float]:
         probabilities, depths = session.run(None, packed(texts, predictor.artifact)._asdict())
         expected = predictor.predict(texts)
         rows = np.array([list(answer.probabilities.values()) for answer in expected])
-        largest = max(largest, float(np.abs(probabilities - rows).max()))
+        difference = float(np.abs(probabilities - rows).max())
         same = depths.tolist() == [word.depth for answer in expected for word in answer.words]
-        if not (largest <= TOLERANCE and same):  # nan, too, is a difference
-            what = f"probabilities differ by {largest:.2g}" if same else "depths differ"
+        if not (difference <= TOLERANCE and same):  # nan, too, is a difference
+            what = f"probabilities differ by {difference:.2g}" if same else "depths differ"
             raise ExportError(
                 f"the graph does not answer as the predictor does ({what} in a batch of "
                 f"{len(texts)} texts); nothing was written"
             )
+        largest = max(largest, difference)
     return len(batches), sum(map(len, batches)), largest
 
 
