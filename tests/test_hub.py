@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub is not 
 
 import fathomer  # noqa: E402
 import fathomer.hub  # noqa: E402
-from fathomer.errors import ArtifactError, MissingExtraError  # noqa: E402
+from fathomer.errors import ArtifactError, ConfigError, MissingExtraError  # noqa: E402
 
 from .tiny import SIGNS, tagged, tagged_artifact, tiny_artifact  # noqa: E402
 
@@ -77,6 +77,47 @@ def test_auto_classes_find_the_parts(folder):
     torch.testing.assert_close(output.logits.softmax(1), torch.tensor(expected), rtol=0, atol=1e-5)
     loss = -output.logits.log_softmax(1)[:, 0].mean()
     torch.testing.assert_close(output.loss, loss)
+
+
+@pytest.mark.parametrize("local", [True, False], ids=["folder", "repository"])
+def test_a_subfolder_is_read_in_all_its_parts(folder, tmp_path, monkeypatch, local):
+    tagged_artifact().save(tmp_path)  # another model lies in the root
+    monkeypatch.setattr(fathomer.hub, "snapshot_download", lambda name, **_: str(tmp_path))
+    name = tmp_path if local else "somebody/model"
+    config = fathomer.hub.FathomerConfig.from_pretrained(folder)
+    kinds = fathomer.hub.FathomerTokenizer, fathomer.hub.FathomerForSequenceClassification
+    tokenizer = kinds[0].from_pretrained(name, subfolder="model")
+    model = kinds[1].from_pretrained(name, subfolder="model", config=config)
+    assert tokenizer.words.vocabulary == tiny_artifact().tokenizer.vocabulary
+    assert model.artifact.labels == tiny_artifact().labels
+
+
+def test_auto_classes_read_a_subfolder(folder, tmp_path):
+    tagged_artifact().save(tmp_path)
+    kinds = transformers.AutoTokenizer, transformers.AutoModelForSequenceClassification
+    tokenizer, model = (kind.from_pretrained(tmp_path, subfolder="model") for kind in kinds)
+    with torch.inference_mode():
+        found = model(**tokenizer(TEXTS)).logits.softmax(1)
+    expected = [list(p.probabilities.values()) for p in fathomer.load(folder).predict(TEXTS)]
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-5)
+
+
+def test_a_config_with_other_labels_is_refused(folder, tmp_path):
+    tagged_artifact().save(tmp_path / "tagged")
+    config = transformers.AutoConfig.from_pretrained(tmp_path / "tagged")
+    auto = transformers.AutoModelForSequenceClassification
+    with pytest.raises(ConfigError, match=r"other labels than the model \(negative, positive\)$"):
+        auto.from_pretrained(folder, config=config)
+    with pytest.raises(ConfigError, match="other labels than the model"):
+        auto.from_pretrained(folder, id2label={0: "minus", 1: "plus"})
+
+
+def test_saving_refuses_to_upload(folder, tmp_path):
+    kinds = transformers.AutoTokenizer, transformers.AutoModelForSequenceClassification
+    for part in (kind.from_pretrained(folder) for kind in kinds):
+        with pytest.raises(ConfigError, match="uploads nothing; leave push_to_hub out"):
+            part.save_pretrained(tmp_path / "copy", push_to_hub=True)
+    assert not (tmp_path / "copy").exists()
 
 
 def test_what_is_saved_is_a_model_folder_again(folder, tmp_path):

@@ -17,7 +17,7 @@ from fathomer.artifact import TOKENIZER, Artifact, read_config
 from fathomer.baselines import build_model
 from fathomer.config import Recipe, TextConfig
 from fathomer.data.batches import EncodedTexts
-from fathomer.errors import ArtifactError, MissingExtraError
+from fathomer.errors import ArtifactError, ConfigError, MissingExtraError
 from fathomer.files import write_atomically
 from fathomer.nn.graph import WordBatch
 from fathomer.text.tokenizer import UNKNOWN, UNKNOWN_ID, Tokenizer
@@ -46,11 +46,20 @@ _DOWNLOAD = ("revision", "token", "cache_dir", "local_files_only")
 
 
 def find_folder(name: str | Path, options: dict[str, Any]) -> Path:
-    """Find a model: a folder here, or a repository that is downloaded."""
+    """Find a model: a folder here, or a repository that is downloaded, or a folder in these."""
+    subfolder = options.get("subfolder") or ""
     if Path(name).is_dir():
-        return Path(name)
+        return Path(name, subfolder)
     chosen = {key: options[key] for key in _DOWNLOAD if options.get(key) is not None}
-    return Path(snapshot_download(str(name), **chosen))
+    return Path(snapshot_download(str(name), **chosen), subfolder)
+
+
+def refuse_upload(options: dict[str, Any]) -> None:
+    """Refuse the option of ``save_pretrained`` that asks for an upload: nothing is uploaded here."""
+    if options.get("push_to_hub"):
+        raise ConfigError(
+            "save_pretrained uploads nothing; leave push_to_hub out and upload the folder"
+        )
 
 
 class FathomerConfig(PreTrainedConfig):  # type: ignore[misc]
@@ -95,8 +104,9 @@ class FathomerTokenizer(PreTrainedTokenizerFast):  # type: ignore[misc]
         recipe = Recipe.from_dict(read_config(folder)["recipe"])
         return cls(Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8")), recipe.text)
 
-    def save_pretrained(self, save_directory: str | Path, **_: Any) -> tuple[str]:
+    def save_pretrained(self, save_directory: str | Path, **options: Any) -> tuple[str]:
         """Write ``tokenizer.json`` just as the model folder has it."""
+        refuse_upload(options)
         path = Path(save_directory) / TOKENIZER
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, self.words.to_json())
@@ -148,12 +158,19 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         """Read a model folder; its checksums are compared."""
         folder = find_folder(pretrained_model_name_or_path, options)
         artifact = Artifact.load(folder)
-        model = cls(config or FathomerConfig.from_pretrained(folder), artifact)
+        config = config or FathomerConfig.from_pretrained(folder)
+        if tuple(config.id2label.values()) != artifact.labels:
+            labels = ", ".join(artifact.labels)
+            raise ConfigError(
+                f"{folder}: the given config has other labels than the model ({labels})"
+            )
+        model = cls(config, artifact)
         model.eval()
         return model
 
-    def save_pretrained(self, save_directory: str | Path, **_: Any) -> None:
+    def save_pretrained(self, save_directory: str | Path, **options: Any) -> None:
         """Write the folder that :func:`fathomer.load` reads."""
+        refuse_upload(options)
         if self.artifact is None:
             raise ArtifactError("a model without labels and tokenizer cannot be saved; train one")
         self.artifact.save(Path(save_directory))
