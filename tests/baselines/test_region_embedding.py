@@ -1,8 +1,14 @@
 """Regions seen with the eyes of their middle word."""
 
+import math
+
+import pytest
 import torch
 
-from .small import LONG, assert_agrees, small_model, tokens_of
+from fathomer.baselines import build_model
+from fathomer.nn import WordBatch
+
+from .small import LONG, assert_agrees, small_config, small_model, tokens_of
 
 
 def oracle(network, text):
@@ -23,3 +29,12 @@ def oracle(network, text):
 def test_a_word_weighs_its_neighbours_with_its_own_unit():
     network = small_model("region-embedding", hidden_size=6)
     assert_agrees(network, oracle, LONG)
+
+
+@pytest.mark.parametrize("words", [10, 265])
+def test_the_first_loss_is_that_of_guessing_however_long_the_texts_are(words):
+    torch.manual_seed(0)
+    network = build_model(small_config("region-embedding", vocab_size=500, hidden_size=64)).eval()
+    batch = WordBatch.from_ids(torch.randint(500, (30, words)).tolist())
+    loss = torch.nn.functional.cross_entropy(network(batch).logits, torch.arange(30) % 3)
+    assert loss.item() == pytest.approx(math.log(3), rel=0.1)

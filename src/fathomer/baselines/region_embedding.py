@@ -9,7 +9,8 @@ Qiao et al., 2018, "A New Method of Region Embedding for Text Classification", i
 A region has seven words (c = 3). ``hidden_size`` is the width of e and of a column of K (128
 there), so that the units alone are 7 · hidden_size numbers for every known word. What differs: e_i
 is a linear map of our word with its characters, which may be fixed, unknown words share one unit,
-and places before and after the text take no part in the maximum.
+and places before and after the text take no part in the maximum. A word that no training text has,
+known from the vectors alone, keeps its first unit, near zero, and so says almost nothing.
 
     N words of the batch, B texts, H hidden_size, V vocabulary
 """
@@ -24,6 +25,14 @@ from fathomer.nn.graph import WordBatch
 RADIUS = 3
 
 
+class ContextUnits(nn.Embedding):
+    """Hold the units, which begin near zero: many of them are added up."""
+
+    spread = 0.005
+    """As that of the authors' units for 80,000 words; with one as wide as words have, a long text's
+    logits are in the tens before training."""
+
+
 class RegionEmbedding(ComparisonModel):
     """Add up the regions of a text, each seen with the eyes of the word in its middle."""
 
@@ -31,7 +40,7 @@ class RegionEmbedding(ComparisonModel):
         """Make the words' context units, and the map of their tokens."""
         size = self.config.hidden_size
         self.project = nn.Linear(token_size, size)
-        self.units = nn.Embedding(self.config.vocab_size, (2 * RADIUS + 1) * size)
+        self.units = ContextUnits(self.config.vocab_size, (2 * RADIUS + 1) * size)
         return size
 
     def read(

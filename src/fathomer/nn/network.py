@@ -111,7 +111,8 @@ def initialise(network: nn.Module) -> None:
             elif weight.dim() == 1:
                 nn.init.ones_(weight)  # the scale of a normalisation
             elif isinstance(module, nn.Embedding):
-                nn.init.normal_(weight, std=0.4)  # about the spread of GloVe's vectors
+                # About the spread of GloVe's vectors, unless a table says otherwise.
+                nn.init.normal_(weight, std=getattr(module, "spread", 0.4))
             elif weight in gate_rows:
                 for gate in torch.split(weight.detach().flatten(0, -2), gate_rows[weight]):
                     nn.init.xavier_uniform_(gate)
