@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from fathomer.baselines import build_model
 from fathomer.baselines.adasent import LEVELS
 from fathomer.baselines.capsule import NGRAMS, CapsuleLayer, squash
 from fathomer.baselines.comparison import packed, padded
@@ -177,7 +178,8 @@ def route(layer, children):
         sums = [torch.zeros(size, dtype=torch.float64) for _ in range(above)]
         for (r, k, p), vote in votes.items():
             total = 1 + sum(math.exp(b[r, k, other]) for other in range(above))
-            sums[p] = sums[p] + children[r][k].norm() * math.exp(b[r, k, p]) / total * vote
+            present = children[r][k].norm() / len(children)
+            sums[p] = sums[p] + present * math.exp(b[r, k, p]) / total * vote
         parents = [squash(each) for each in sums]
         b = {(r, k, p): b[r, k, p] + float(parents[p] @ vote) for (r, k, p), vote in votes.items()}
     return torch.stack(parents)
@@ -191,6 +193,20 @@ def test_routing_agrees_with_plain_loops():
     assert_close(found[0], route(layer, capsules[:2]))
     assert not found[1].any()
     assert_close(found[2], route(layer, capsules[2:]))
+
+
+def first_gradient(name, words):
+    """Give the norm of a fresh model's gradient for texts of so many words."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 500, "word_size": 100, "hidden_size": 64}
+    network = build_model(small_config(name, **sizes)).eval()
+    batch = WordBatch.from_ids(torch.randint(500, (30, words)).tolist())
+    nn.functional.cross_entropy(network(batch).logits, torch.arange(30) % 3).backward()
+    return nn.utils.get_total_norm(p.grad for p in network.parameters())
+
+
+def test_capsules_of_long_texts_learn_from_the_first_step():
+    assert first_gradient("capsule-b", words=265) > first_gradient("capsule-b", words=10) / 10
 
 
 def test_capsules_see_n_grams_of_their_text_alone():

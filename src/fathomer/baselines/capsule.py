@@ -14,7 +14,9 @@ softmax, and the lengths ``|u_i|`` in ``c``. What differs: capsules are 8 of wid
 n-grams), and lengths are turned into probabilities for the cross entropy that all models share (there,
 a margin loss). And ``squash(s) = s / sqrt(1 + |s|²)`` leaves short vectors as they are; theirs,
 ``|s|² / (1 + |s|²) s / |s|``, squares their lengths in each of three layers, so that capsules that are
-short at first (ours were 1e-4 long) get no gradient: with it the model stayed at chance.
+short at first (ours were 1e-4 long) get no gradient: with it the model stayed at chance. Last, the
+words of a text share the sum (``|u_i|`` is divided by their number): otherwise the capsules of a long
+text all have a length near one, where the squash lets no gradient through.
 
     N words of the batch, B texts, K capsules below a row, P capsules above it
 """
@@ -64,7 +66,8 @@ class CapsuleLayer(nn.Module):
     ) -> Float[Tensor, "groups P size"]:
         """Give the capsules above."""
         votes = self.votes(capsules)
-        present = lengths_of(capsules)[:, :, None]
+        rows_beside = group.bincount()[group, None]  # a text's words, of which each has its share
+        present = (lengths_of(capsules) / rows_beside)[:, :, None]
         agreement = torch.zeros_like(votes[..., 0])  # rows K P
         above = votes.new_zeros(groups, *votes.shape[2:])
         for routing in range(ROUTINGS):
