@@ -1,6 +1,7 @@
 """Disconnected windows of a GRU."""
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from ..nn.networks import packed
 from .small import LONG, assert_agrees, small_model, tokens_of
@@ -48,3 +49,12 @@ def test_a_word_that_left_the_window_is_forgotten():
     ]
     assert torch.allclose(states[0][-1], states[1][-1], atol=1e-6)
     assert not torch.allclose(states[0][-2], states[1][-2], atol=1e-6)
+
+
+def test_a_word_is_projected_once_and_not_in_each_window():
+    network, words = small_model("drnn", hidden_size=6), 40
+    tokens = torch.zeros(words, 9, dtype=torch.float64)
+    with FlopCounterMode(display=False) as counter:
+        network.windows(tokens, packed([[1] * words]))
+    steps = sum(min(place, WINDOW) for place in range(1, words + 1))
+    assert counter.get_total_flops() == 2 * 18 * (9 * words + 6 * steps)

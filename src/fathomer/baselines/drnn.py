@@ -9,7 +9,7 @@ Wang, 2018, "Disconnected Recurrent Neural Networks for Text Categorization":
 The state of a word depends on itself and the k - 1 words before it, and on nothing else: a phrase
 means the same wherever it stands. k is 15. What differs: a window at the beginning of a text is
 shorter rather than filled up with zeros, and the layer above the GRU has no batch normalisation, as
-company in the batch must not change an answer. The GRU is PyTorch's own.
+company in the batch must not change an answer. The GRU is PyTorch's, written out.
 
     N words of the batch, B texts, k window
 """
@@ -17,7 +17,7 @@ company in the batch must not change an answer. The GRU is PyTorch's own.
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn import functional
 
 from fathomer.baselines.comparison import ComparisonModel
 from fathomer.nn.graph import WordBatch
@@ -43,17 +43,29 @@ class DRNN(ComparisonModel):
             return tokens.new_zeros(batch.num_texts, self.config.hidden_size)
         states = torch.relu(self.hidden(self.hidden_dropout(self.windows(tokens, batch))))
         # No state is below zero, so that zero is the maximum of an empty text alone.
-        lengths = batch.lengths.to(states.device)
-        return torch.segment_reduce(states, "max", lengths=lengths, initial=0.0, unsafe=True)
+        start = states.new_zeros(batch.num_texts, states.shape[1])
+        return start.scatter_reduce(0, batch.text_of[:, None].expand_as(states), states, "amax")
 
     def windows(self, tokens: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N H"]:
         """Give the state at the end of each word's window."""
-        lengths = (batch.positions + 1).clamp(max=WINDOW)
-        first = torch.arange(batch.num_words, device=tokens.device) - lengths + 1
-        columns = torch.arange(int(lengths.max()), device=tokens.device)
-        rows = (first[:, None] + columns).clamp(max=batch.num_words - 1)  # N k
-        packed = pack_padded_sequence(
-            tokens[rows], lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
-        last: Tensor = self.gru(packed)[1]
-        return last[0]
+        weight_ih, weight_hh, bias_ih, bias_hh = self.gru.all_weights[0]
+        # What the gates take from a word is the same in all windows that it stands in.
+        inputs = functional.linear(tokens, weight_ih, bias_ih)  # N 3*H
+        state = tokens.new_zeros(batch.num_words, self.config.hidden_size)
+        words = torch.arange(batch.num_words, device=tokens.device)
+        for back in reversed(range(min(WINDOW, int(batch.lengths.max())))):
+            inside = words[batch.positions >= back]  # windows that reach so far back
+            before = state[inside]
+            hidden = functional.linear(before, weight_hh, bias_hh)
+            state = state.index_copy(0, inside, gru_step(before, inputs[inside - back], hidden))
+        return state
+
+
+def gru_step(
+    h: Float[Tensor, "rows H"], inputs: Float[Tensor, "rows 3*H"], hidden: Float[Tensor, "rows 3*H"]
+) -> Float[Tensor, "rows H"]:
+    """Give the next states from what the gates take from words and from states."""
+    r, z, n = inputs.chunk(3, 1)
+    u_r, u_z, u_n = hidden.chunk(3, 1)
+    new = torch.tanh(n + torch.sigmoid(r + u_r) * u_n)
+    return new + torch.sigmoid(z + u_z) * (h - new)
