@@ -102,6 +102,16 @@ def test_an_answer_is_the_same_alone_and_in_company(name):
 
 
 @trained_in_steps
+def test_every_model_can_be_trained_in_bfloat16(name):
+    model = small_model(name).float()
+    batch = WordBatch.from_ids([[4, 8, 15], [], [16, 1, 2, 3, 9]])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(batch).logits.float().square().sum()
+    loss.backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+@trained_in_steps
 @pytest.mark.parametrize("grad", [True, False])
 def test_any_batch_has_the_answers_of_its_texts(name, grad):
     network = small_model(name)

@@ -56,5 +56,5 @@ class RegionEmbedding(ComparisonModel):
             outside = (place < 0) | (place >= lengths)
             seen = units[:, shift + RADIUS] * torch.roll(words, -shift, 0)
             regions = torch.maximum(regions, seen.masked_fill(outside[:, None], -torch.inf))
-        sums: Tensor = words.new_zeros(batch.num_texts, words.shape[1])
+        sums: Tensor = regions.new_zeros(batch.num_texts, words.shape[1])
         return sums.index_add(0, batch.text_of, regions)
