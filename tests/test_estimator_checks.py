@@ -31,9 +31,9 @@ class Written(fathomer.TextClassifier):
             X, y = validate_data(self, X, y)
         return super().fit(written(X), y, sample_weight)
 
-    def explain(self, X):
+    def predict_proba(self, X):
         check_is_fitted(self)
-        return super().explain(written(validate_data(self, X, reset=False)))
+        return super().predict_proba(written(validate_data(self, X, reset=False)))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
