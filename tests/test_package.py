@@ -37,7 +37,7 @@ ORDER = [
     "serve.body", "serve.gate", "serve.reference", "serve.worker", "serve.app", "serve.server",
     "lab", "lab.wire", "lab.hostile", "lab.served", "lab.load", "lab.workloads", "lab.machine",
     "lab.race", "lab.rivals", "lab.contestants", "lab.bench", "lab.charts", "lab.published",
-    "lab.runs", "lab.experiments", "lab.trial", "lab.crew",
+    "lab.runs", "lab.experiments", "lab.clock", "lab.trial", "lab.crew",
     "lab.groups", "lab.tables", "lab.figures", "lab.claims", "lab.results", "lab.depths",
     "cli.options", "cli.output", "cli.scored", "cli.check", "cli.train", "cli.evaluate", "cli.predict",
     "cli.explain", "cli.threshold", "cli.data", "cli.serve", "cli.bench_serve", "cli.bench", "cli.experiment",

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
@@ -17,17 +16,13 @@ from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingFileError, TrainingError
 from fathomer.fit import CHECKPOINT
 from fathomer.lab import crew as crew_module
-from fathomer.lab import trial as trial_module
 from fathomer.lab.crew import Crew, threads_of
 from fathomer.lab.experiments import Experiment, Plan, find_experiment
 from fathomer.lab.runs import read_run, read_runs
-from fathomer.lab.trial import Clock, Job, carry_out, timed
-from fathomer.predictor import Predictor
+from fathomer.lab.trial import Job, carry_out
 from fathomer.recipes import shipped_experiments, shipped_recipes
-from fathomer.training.events import EpochDone, StepDone
-from fathomer.training.prepare import encode_examples
 
-from ..tiny import TINY, tiny_artifact, tiny_examples, write_csv
+from ..tiny import TINY, tiny_examples, write_csv
 
 ASKED = {
     "corpus", "model", "seed", "fold", "accuracy", "macro_f1", "mean_depth", "parameters", "epochs",
@@ -198,39 +193,6 @@ def wait_for(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.02)
-
-
-def test_an_epoch_in_which_the_machine_slept_does_not_count(tmp_path, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(trial_module.time, "perf_counter", lambda: now[0])
-    step = StepDone(1, 1, steps=1, texts=9, words=100, loss=1.0, correct=5, depth_sum=500)
-    done = EpochDone(1, 1.0, 0.5, 5.0, words=100, learning_rate=0.1, held_out=None, best=True)
-
-    def events():
-        for seconds in (1.0, 3600.0, 1.0):
-            now[0] += seconds
-            yield step
-            now[0] += 0.5  # to score the held-out part
-            yield done
-
-    clock = Clock(tmp_path / "clock.json")
-    assert len(list(clock.watch(events()))) == 6
-    assert clock.words_per_second == 100
-    gone_on = Clock(tmp_path / "clock.json")
-    assert (gone_on.speeds, gone_on.wall) == (clock.speeds, clock.wall)
-
-
-def test_time_in_which_others_held_the_core_does_not_count(monkeypatch):
-    predictor = Predictor(tiny_artifact())
-    artifact = predictor.artifact
-    data = encode_examples(
-        tiny_examples(), artifact.tokenizer, artifact.labels, artifact.recipe.text
-    )
-    clocks = {"perf_counter": count(step=10), "process_time": count()}
-    for name, ticks in clocks.items():
-        monkeypatch.setattr(trial_module.time, name, lambda ticks=ticks: float(next(ticks)))
-    _, speed = timed(predictor, data)
-    assert speed == len(data.texts.ids)
 
 
 def test_after_sigkill_the_run_goes_on_from_its_last_epoch(experiment, tmp_path):

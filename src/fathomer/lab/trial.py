@@ -10,37 +10,33 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import rmtree
-from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact, versions
 from fathomer.data.corpora import Source, describe, open_source, training_texts
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, ConfigError, FathomerError
-from fathomer.files import sha256_of, write_atomically
+from fathomer.files import sha256_of
 from fathomer.fit import CHECKPOINT, Fitted, fit
+from fathomer.lab.clock import Clock, timed
 from fathomer.lab.experiments import Plan
 from fathomer.lab.machine import describe_machine
 from fathomer.lab.runs import Run, pack_bits
-from fathomer.nn.inference import Classified, classify
-from fathomer.predictor import BATCH_WORDS, Predictor
+from fathomer.nn.inference import Classified
+from fathomer.predictor import Predictor
 from fathomer.report import score_unseen
-from fathomer.training.events import EpochDone, Event, StepDone
+from fathomer.training.events import EpochDone, Event
 from fathomer.training.metrics import score
 from fathomer.training.prepare import LabelledTexts, encode_examples
 
 CLOCK = "clock.json"
-PASSES, SECONDS = 5, 2.0
-"""Prediction is timed in so many passes, or fewer when they take so long."""
 SAMPLE_WORDS = 100
 """Words that a sample text should have at least."""
 
@@ -77,46 +73,6 @@ class Job:
         command = values.pop("command")
         paths = {name: Path(value) if value else None for name, value in values.items()}
         return cls(plan=Plan(**plan), command=command, **paths)  # type: ignore[arg-type]
-
-
-class Clock:
-    """Measure a training, also one that is stopped and goes on."""
-
-    def __init__(self, path: Path) -> None:
-        """Go on where a stopped training's clock stood after its last epoch."""
-        known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        self.path = path
-        self.speeds: list[float] = known.get("speeds", [])  # words per second, of each epoch
-        self._began: float = time.perf_counter() - known.get("wall", 0.0)
-
-    def restart(self) -> None:
-        """Forget a training that is not continued."""
-        self.speeds, self._began = [], time.perf_counter()
-
-    @property
-    def wall(self) -> float:
-        """Give the seconds from the very beginning, without those that a killed epoch took."""
-        return time.perf_counter() - self._began
-
-    @property
-    def words_per_second(self) -> float:
-        """Give the speed of the middle epoch: one in which the machine slept does not count."""
-        return median(self.speeds)
-
-    def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Let events pass by, and take their time."""
-        words, seconds, before = 0, 0.0, time.perf_counter()
-        for event in events:
-            now = time.perf_counter()
-            if isinstance(event, StepDone) or (isinstance(event, EpochDone) and not words):
-                words += event.words  # of a step, or of a model that learns without steps
-                seconds += now - before
-            if isinstance(event, EpochDone):
-                self.speeds.append(words / seconds)
-                write_atomically(self.path, json.dumps({"wall": self.wall, "speeds": self.speeds}))
-                words, seconds = 0, 0.0
-            before = now
-            yield event
 
 
 def carry_out(job: Job, tell: Callable[[str], None]) -> Run | None:
@@ -228,22 +184,6 @@ def _test(
         wall_seconds=round(clock.wall, 1),
         machine=describe_machine(),
     )
-
-
-def timed(
-    predictor: Predictor, data: LabelledTexts, depths: NDArray[np.integer] | None = None
-) -> tuple[Classified, float]:
-    """Answer encoded texts; give the words per second too, the median of some passes.
-
-    Time in which other programs held the cores does not count, so far as it can be told: a pass on
-    one thread takes no longer than the processor worked on it.
-    """
-    seconds: list[float] = []
-    while len(seconds) < PASSES and sum(seconds) < SECONDS:
-        started, worked = time.perf_counter(), time.process_time()
-        answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depths=depths)
-        seconds.append(min(time.perf_counter() - started, time.process_time() - worked))
-    return answers, len(data.texts.ids) / median(seconds)
 
 
 def _histogram(predictor: Predictor, answers: Classified) -> tuple[int, ...]:
