@@ -10,6 +10,7 @@ from fathomer.recipes import (
     recipes_folder,
     shipped_experiments,
     shipped_recipes,
+    starting_recipe,
 )
 
 FILES = sorted({*recipes_folder().rglob("*.toml")} - {*shipped_experiments().values()})
@@ -46,6 +47,13 @@ def test_a_file_is_a_recipe_whatever_its_name(empty_folder):
     for name in ("mine.toml", "mine", "demo"):
         (empty_folder / name).write_text("[train]\nepochs = 3\n", encoding="utf-8")
         assert find_recipe(name) == Recipe().with_settings(["train.epochs=3"])
+
+
+def test_a_training_starts_from_the_named_recipe_else_from_that_of_its_corpus(empty_folder):
+    (empty_folder / "trec").write_text("the corpus is meant, not this file", encoding="utf-8")
+    assert starting_recipe("trec") == Recipe.from_toml(shipped_recipes()["trec"])
+    assert starting_recipe("trec", "small") == find_recipe("small")
+    assert starting_recipe("mine.csv") == Recipe()
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,11 @@ def find_recipe(name: str) -> Recipe:
     if not Path(name).is_file() and not name.endswith(".toml"):
         raise MissingFileError(f"{name}: no such recipe; {did_you_mean(name, shipped)}")
     return Recipe.from_toml(Path(name))
+
+
+def starting_recipe(data: str, name: str | None = None) -> Recipe:
+    """Read what a training starts from: the named recipe, else the corpus's own, else defaults."""
+    if name:
+        return find_recipe(name)
+    own = shipped_recipes().get(data)
+    return Recipe.from_toml(own) if own else Recipe()

@@ -216,13 +216,10 @@ def _recipe(
     calibrate: bool | None = None,
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
-    from fathomer.config import ModelName, Recipe
-    from fathomer.recipes import find_recipe, shipped_recipes
+    from fathomer.config import ModelName
+    from fathomer.recipes import starting_recipe
 
-    recipe = Recipe()
-    if name or data in shipped_recipes():
-        recipe = find_recipe(name or data)
-    recipe = recipe.with_settings(assignments)
+    recipe = starting_recipe(data, name).with_settings(assignments)
     if model is not None:
         if model not in get_args(ModelName):
             raise ConfigError(

@@ -51,10 +51,11 @@ def tune(
     from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
     from fathomer.files import check_writable
+    from fathomer.recipes import starting_recipe
     from fathomer.tune import check_search
     from fathomer.tune import tune as search
 
-    settings = _beginning(data, recipe, set_ or [])
+    settings = starting_recipe(data, recipe).with_settings(set_ or [])
     check_search(settings, minutes)
     check_writable(out)
     source = open_source(
@@ -84,15 +85,6 @@ def tune(
         nothing = "no trial was done, and nothing is written"
         messages_console().print(f"Stopped: {kept if tuned.trials else nothing}.")
         raise typer.Exit(130)
-
-
-def _beginning(data: str, recipe: str | None, settings: list[str]) -> "Recipe":
-    """Give the settings to begin with: those asked for, else the corpus's own."""
-    from fathomer.config import Recipe
-    from fathomer.recipes import find_recipe, shipped_recipes
-
-    name = recipe or (data if data in shipped_recipes() else None)
-    return (find_recipe(name) if name else Recipe()).with_settings(settings)
 
 
 def _tell(trial: "Trial", aim: str) -> None:

@@ -34,7 +34,6 @@ def _amazon(
         sizes=(train, 400),
         published=Published(Lengths(133, 5_942), 1_600, 400),
         words=words,
-        held_out=0.0,
     )
 
 

@@ -71,8 +71,6 @@ class Corpus:
     """Of all texts, in our words, where we could count them."""
     folds: int = 0
     """Parts of a cross validation, where there is no test part."""
-    held_out: float = 0.1
-    """Part of the training texts that the paper held out."""
 
     @property
     def folder(self) -> str:

@@ -32,7 +32,7 @@ from fathomer.config import Recipe
 from fathomer.data.corpora import CORPORA
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 from fathomer.lab.runs import RUNS, Run
-from fathomer.recipes import shipped_experiments, shipped_recipes
+from fathomer.recipes import shipped_experiments, starting_recipe
 
 Sections = Mapping[str, Mapping[str, Any]]
 
@@ -156,11 +156,9 @@ class Experiment:
     def plans(self, *, vectors: str | None = None) -> list[Plan]:
         """List the runs in their order, each once; ``vectors`` are used instead of the named."""
         plans: dict[str, Plan] = {}
-        own = shipped_recipes()
         for entry in self.runs:
             for seed, corpus, fold, variant, model in entry.combinations():
-                recipe = Recipe.from_toml(own[corpus]) if corpus in own else Recipe()
-                recipe = self._updated(recipe, corpus, variant)
+                recipe = self._updated(starting_recipe(corpus), corpus, variant)
                 chosen: Sections = {"model": {"name": model}, "train": {"seed": seed}}
                 plan = Plan(
                     corpus=corpus,
