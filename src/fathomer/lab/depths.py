@@ -194,6 +194,7 @@ def draw_depths(found: Depths, path: Path) -> None:
         )
         axes.axhline(found.mean_depth, color="#55565a", linewidth=1)
         axes.set(xlabel=title, ylabel="mean depth", ylim=(0, found.max_depth))
+        axes.tick_params(axis="x", labelsize="small")  # names of six groups stand side by side
     *_, curve, unused = figure.axes
     unused.set_axis_off()
     curve.plot(
