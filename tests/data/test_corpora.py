@@ -48,7 +48,7 @@ def test_every_corpus_has_a_recipe_with_the_settings_of_the_paper(name):
         400,
         9,
     )
-    assert recipe.train.held_out == CORPORA[name].held_out
+    assert recipe.train.held_out == (0 if name.startswith("amazon16/") else 0.1)
     labels = len(CORPORA[name].labels)
     sized = recipe.updated({"model": {"vocab_size": 5, "num_labels": labels}})
     assert DepthAdaptiveNetwork(sized.model).output.out_features == labels
