@@ -301,6 +301,9 @@ def test_speed_is_compared_with_the_same_model_at_full_depth(tmp_path):
     fake(forced=forced, speed=100.0).save(tmp_path)
     page = results_page(tmp_path, beside=tmp_path)
     assert "| trec (1) v | 5.00 | 4.00 | 2.50 | 90.00% |" in page
+    fake(seed=1, forced=forced, speed=60.0, mean_depth=7.0).save(tmp_path)
+    page = results_page(tmp_path, beside=tmp_path)
+    assert "| trec (2) v | 5.00 | 5.50 (4.00 to 7.00) | 2.00 | 90.00% |" in page
 
 
 def test_figure_4_shows_the_model_itself_not_a_row_of_the_ablation():

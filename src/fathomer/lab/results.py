@@ -113,10 +113,11 @@ def _depths(runs: Sequence[Run]) -> list[str]:
             continue
         run = group.runs[0]
         forced = ", ".join(f"{row['depth']:g}: {row['accuracy']:.2%}" for row in run.forced)
-        shown = [f"{group.mean(name):.2f}" for name in ("mean_depth_sampled", "mean_depth")]
+        sampled = f"{group.mean('mean_depth_sampled'):.2f}"
+        selected = _spread([run.mean_depth for run in group.runs])
         faster = f"{group.speed_up:.2f}" if group.speed_up else NOTHING
         name = f"{corpus} ({len(group.runs)}) {group.marks}".rstrip()
-        rows.append([name, *shown, faster, f"{run.accuracy:.2%}", forced or NOTHING])
+        rows.append([name, sampled, selected, faster, f"{run.accuracy:.2%}", forced or NOTHING])
     if not rows:
         return []
     header = [
@@ -128,11 +129,22 @@ def _depths(runs: Sequence[Run]) -> list[str]:
         "all words forced",
     ]
     note = (
-        "Mean depths, of at most 9: were depths drawn evenly, their mean would be 5. Faster: how many times as "
-        "fast a model predicts as the same model with every word at depth 9, in the mean. The last two columns "
-        "are of one run: its accuracy with the selected depths, and with every word at the same depth."
+        "Mean depths, of at most 9, and of several runs the lowest and the highest: were depths drawn evenly, "
+        "their mean would be 5. Faster: how many times as fast a model predicts as the same model with every "
+        "word at depth 9, in the mean. The last two columns are of one run: its accuracy with the "
+        "selected depths, and with every word at the same depth."
     )
     return [Table("depths", "How deep words are read", header, rows, note).to_markdown()]
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Write a mean and what it is the mean of.
+
+    >>> _spread([2.5]), _spread([2.5, 7.5])
+    ('2.50', '5.00 (2.50 to 7.50)')
+    """
+    shown = f"{mean(values):.2f}"
+    return f"{shown} ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else shown
 
 
 def _analysis(path: Path, beside: Path) -> str:
