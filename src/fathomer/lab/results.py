@@ -39,8 +39,8 @@ brackets the number of runs; "–": not run, or not published. Letters mark what
 {legend}
 
 Vectors of these runs: {vectors}. All models have the same settings on a corpus, and these were chosen with our
-model, on held-out texts: one that wants others, above all a Transformer, is weaker here than it could be
-(`docs/log.md` has examples).
+model, on held-out texts and by the time that they take: one that wants others, above all a Transformer, is
+weaker here than it could be (`docs/log.md` has examples).
 """
 
 
