@@ -1,6 +1,7 @@
 """The command predict: lines, pipes and tables in; nothing lost when it is stopped."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -131,3 +132,48 @@ def test_a_run_that_is_ended_is_continued_without_loss(run, model, tmp_path, end
     assert len(stopped_at) < len(straight)
     assert (tmp_path / "a.csv").read_bytes() == straight
     assert {path.name for path in tmp_path.iterdir()} == {"model", "t.csv", "a.csv", "straight.csv"}
+
+
+def test_a_pipe_can_be_named_as_a_file(model, tmp_path):
+    done = subprocess.run(
+        [*PREDICT, "/dev/stdin"],
+        input=b"good film\n",
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert json.loads(done.stdout)["label"] in ("negative", "positive")
+
+
+def test_without_standard_input_one_line_says_so(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("predict", model) == (2, "", "fathomer: standard input is closed; name a file\n")
+
+
+def test_a_link_to_a_file_of_answers_stays_a_link(run, model, tmp_path):
+    (tmp_path / "texts.txt").write_text("good film\n")
+    (tmp_path / "real.jsonl").write_text("old\n")
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    code, _, err = run("predict", model, "texts.txt", "--out", "link.jsonl")
+    assert code == 0, err
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert "label" in json.loads((tmp_path / "real.jsonl").read_text())
+
+
+def test_answers_do_not_replace_a_device(run, model, tmp_path):
+    (tmp_path / "texts.txt").write_text("good film\n")
+    code, _, err = run("predict", model, "texts.txt", "--out", "/dev/null")
+    assert (code, err) == (
+        2,
+        "fathomer: /dev/null: is no file; without --out, answers go to standard output\n",
+    )
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_answers_are_utf_8_whatever_the_machine_speaks(model, tmp_path, encoding):
+    done = subprocess.run(
+        [*PREDICT, "--depths"], input="good 😀 film\n".encode(), capture_output=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding}, check=True,
+    )  # fmt: skip
+    words = json.loads(done.stdout.decode("utf-8"))["words"]
+    assert [word["text"] for word in words] == ["good", "😀", "film"]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fathomer.files import sha256_of, write_atomically
+from fathomer.errors import ConfigError
+from fathomer.files import check_writable, leftovers_of, sha256_of, write_atomically
 
 
 @pytest.fixture
@@ -120,3 +121,43 @@ def test_the_checksum_is_the_sha256_of_the_content(tmp_path, content):
     path = Path(tmp_path / "file")
     path.write_bytes(content)
     assert sha256_of(path) == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_a_link_and_its_file_gets_the_content(tmp_path, there):
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "real.txt", tmp_path / "link.txt"
+    if there:
+        real.write_text("old")
+    link.symlink_to(real)
+    check_writable(link)
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert [path.name for path in real.parent.iterdir()] == ["real.txt"]
+
+
+def test_a_pipe_gets_the_content_and_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        check_writable(pipe)
+        write_atomically(pipe, "content")
+        assert os.read(reader, 100) == b"content"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_not_writable_as_a_file(tmp_path):
+    with pytest.raises(ConfigError, match=r"is a folder; name a file$"):
+        check_writable(tmp_path)
+
+
+def test_only_our_own_leftovers_are_found(tmp_path):
+    names = [".a.json.0123abcd", ".a.json.swp", ".a.json.0123abcdef", ".b.json.0123abcd", "a.json"]
+    for name in names:
+        (tmp_path / name).touch()
+    assert leftovers_of(tmp_path / "a.json") == [tmp_path / ".a.json.0123abcd"]
+    assert leftovers_of(tmp_path / "nowhere" / "a.json") == []

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,17 +19,23 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files that belong together: none is replaced before all are safely on disk."""
+    """Write files that belong together: none is replaced before all are safely on disk.
+
+    A link stays a link, and a pipe or a device takes the content as it is.
+    """
     temporaries: dict[Path, Path] = {}
     path = Path()
     try:
         for path, content in contents.items():
-            temporaries[path] = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-            with temporaries[path].open("xb") as file:
-                # A lone surrogate has no UTF-8 form.
-                file.write(
-                    content.encode("utf-8", "replace") if isinstance(content, str) else content
-                )
+            # A lone surrogate has no UTF-8 form.
+            data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+            if _is_special(path):
+                path.write_bytes(data)
+                continue
+            target = real_path(path)
+            temporaries[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+            with temporaries[target].open("xb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
         for path, temporary in temporaries.items():
@@ -42,11 +49,23 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
         raise
 
 
+def real_path(path: Path) -> Path:
+    """Follow links, so that what is written replaces the file and not the link."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def check_writable(path: Path) -> None:
     """Find out before the work whether its result can be written to a file."""
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file")
-    probe = path.with_name(f".{path.name}.probe")
+    if _is_special(path):
+        return
+    target = real_path(path)
+    probe = target.with_name(f".{target.name}.probe")
     try:
         write_atomically(probe, "")
         probe.unlink()
@@ -54,10 +73,10 @@ def check_writable(path: Path) -> None:
         raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def remove_leftovers(path: Path) -> None:
-    """Delete what a killed :func:`write_atomically` has left beside ``path``."""
-    for leftover in path.parent.glob(f".{path.name}.*"):
-        leftover.unlink(missing_ok=True)
+def leftovers_of(path: Path) -> list[Path]:
+    """Find what a killed :func:`write_atomically` has left beside ``path``."""
+    named = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    return [file for file in path.parent.glob(".*") if named.fullmatch(file.name)]
 
 
 class GrowingFile:
@@ -71,7 +90,8 @@ class GrowingFile:
         self.path = path
         self.partial = path.with_name(f"{path.name}.partial")
         self._notes_file = path.with_name(f"{path.name}.partial.json")
-        remove_leftovers(self._notes_file)
+        for leftover in leftovers_of(self._notes_file):
+            leftover.unlink(missing_ok=True)
         if resume:
             self.notes = self._resume()
         else:

@@ -27,7 +27,7 @@ from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.data.spool import pieces
 from fathomer.errors import ArtifactError, FathomerError
-from fathomer.files import remove_leftovers, write_atomically
+from fathomer.files import leftovers_of, write_atomically
 from fathomer.nn.interface import find_device, trainable_parameters
 from fathomer.tracking import TRACKERS
 from fathomer.training.calibrate import Calibration, calibrate
@@ -88,13 +88,14 @@ def fit(
         state = TrainingState.resume(prepared.network, checkpoint, settings)
     else:
         state = TrainingState.start(prepared.network)
+    state.began = started  # what was prepared counts, too
     found = (
         [VectorsFound(vectors.name, *prepared.coverage)] if vectors and prepared.coverage else []
     )
     events = chain(found, train(state, prepared, checkpoint=checkpoint, settings=settings))
     with _made(folder):
         interrupted = _follow(watch(events), state, folder)
-    metrics = _metrics(state, settings, time.perf_counter() - started)
+    metrics = _metrics(state, settings)
     if found:
         metrics["vectors"] = found[0].to_dict()
     return Fitted(_artifact(prepared, metrics), interrupted)
@@ -159,9 +160,9 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     """Refuse to write over somebody else's files, or over a training that can be continued."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    for name in (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD):
-        remove_leftovers(folder / name)
-    if folder.is_dir() and _holds_files(folder) and not _is_ours(folder):
+    ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD)
+    leftovers = [file for name in ours for file in leftovers_of(folder / name)]
+    if folder.is_dir() and _holds_files(folder, leftovers) and not _is_ours(folder):
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
@@ -171,11 +172,13 @@ def check_folder(folder: Path, *, resume: bool) -> None:
             f"{folder / CHECKPOINT}, or choose another folder"
         )
     _check_writable(folder)
+    for leftover in leftovers:
+        leftover.unlink(missing_ok=True)
 
 
-def _holds_files(folder: Path) -> bool:
-    """Say whether a folder holds more than the log of a training that was stopped early."""
-    return any(path.name not in TRACKERS for path in folder.iterdir())
+def _holds_files(folder: Path, leftovers: list[Path]) -> bool:
+    """Say whether a folder holds more than what a training that was stopped early leaves."""
+    return any(path.name not in TRACKERS and path not in leftovers for path in folder.iterdir())
 
 
 def _is_ours(folder: Path) -> bool:
@@ -231,7 +234,7 @@ def _parts(prepared: Prepared) -> Iterator[bytes]:
         yield vectors.weight.numpy(force=True).tobytes()
 
 
-def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _metrics(state: TrainingState, settings: dict[str, Any]) -> dict[str, Any]:
     best = state.history[state.best_epoch - 1]
     return {
         "best_epoch": state.best_epoch,
@@ -245,5 +248,5 @@ def _metrics(state: TrainingState, settings: dict[str, Any], seconds: float) -> 
         "seed": settings["train.seed"],
         "versions": versions(),
         "threads": torch.get_num_threads(),
-        "wall_seconds": round(seconds, 1),
+        "wall_seconds": round(state.seconds, 1),
     }

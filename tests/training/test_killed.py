@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import pytest
+
+from fathomer.errors import ArtifactError
 from fathomer.fit import CHECKPOINT, check_folder
 from fathomer.training.checkpoint import TrainingState, load_checkpoint
 
@@ -39,3 +42,17 @@ def test_sigkill_during_a_checkpoint_write_leaves_a_loadable_checkpoint(tmp_path
     assert len(list(tmp_path.iterdir())) == 2, "the write was not under way"
     check_folder(tmp_path, resume=True)
     assert list(tmp_path.iterdir()) == [checkpoint]
+
+
+def test_the_hidden_files_of_others_are_left_alone(tmp_path):
+    for name in ("README.md", ".README.md.swp", ".config.json.bak", ".config.json.0123abcd"):
+        (tmp_path / name).touch()
+    with pytest.raises(ArtifactError, match="holds other files"):
+        check_folder(tmp_path, resume=False)
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_folder_in_which_the_first_write_was_killed_is_empty(tmp_path):
+    (tmp_path / f".{CHECKPOINT}.0123abcd").touch()
+    check_folder(tmp_path, resume=False)
+    assert list(tmp_path.iterdir()) == []

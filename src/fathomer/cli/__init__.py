@@ -5,6 +5,7 @@ Commands import the library inside their functions, so that ``--help`` answers a
 """
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -74,6 +75,8 @@ def fathomer(
 
 def main() -> None:
     """Run a command; turn what a user did wrong into one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        _speak_any_language(stream)
     try:
         code = app(standalone_mode=False, prog_name="fathomer")
     except UsageError as error:
@@ -87,6 +90,13 @@ def main() -> None:
         _complain("stopped")  # a command that keeps something has said what
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _speak_any_language(stream: Any) -> None:
+    """Write UTF-8 to files and pipes, and to a terminal what it can show."""
+    if isinstance(stream, TextIOWrapper):  # there is none without a console
+        encoding = stream.encoding if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="replace")
 
 
 def _complain(message: str) -> int:

@@ -49,7 +49,7 @@ def predict(
     """
     from fathomer.artifact import CONFIG
     from fathomer.data.records import Source
-    from fathomer.files import sha256_of
+    from fathomer.files import real_path, sha256_of
     from fathomer.tables import Answering
 
     source = Source(Path(file), text_column, None, encoding)
@@ -67,7 +67,8 @@ def predict(
                 print_json(prediction.to_dict(words=depths))
         return
     model = f"{sha256_of(folder / CONFIG)} {precision}"
-    _write(predictor, Answering(source, out, model, depths, max_depth, abstain_below), resume)
+    wanted = Answering(source, real_path(out), model, depths, max_depth, abstain_below)
+    _write(predictor, wanted, resume)
 
 
 _NO_LINES = {
@@ -82,7 +83,10 @@ _NO_LINES = {
 def _check(source: "Source", out: Path | None, resume: bool) -> None:
     """Find out before the model is loaded what cannot be done."""
     path = source.path
-    if str(path) != "-" and not path.is_file():
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed; name a file")
+    elif path.is_dir() or not path.exists():
         problem = "no such file; one text is answered by fathomer explain"
         raise MissingFileError(f"{path}: {'a folder' if path.is_dir() else problem}")
     if source.kind in _NO_LINES:
@@ -95,12 +99,14 @@ def _check(source: "Source", out: Path | None, resume: bool) -> None:
         raise ConfigError("--out is a file; without it, answers go to standard output")
     if out.is_dir():
         raise ConfigError(f"{out}: is a folder; --out is a file")
+    if out.exists() and not out.is_file():
+        raise ConfigError(f"{out}: is no file; without --out, answers go to standard output")
     if not out.parent.is_dir():
         raise MissingFileError(f"{out.parent}: no such folder")
     if out.exists() and path.exists() and out.samefile(path):
         raise ConfigError(f"{out}: is the input itself; give --out another name")
     kind = source.kind if source.kind in (".csv", ".tsv") else ".jsonl"
-    if out.suffix.lower() in {".csv", ".tsv", ".jsonl", ".gz"} - {kind}:
+    if out.suffix.lower() in {".csv", ".tsv", ".jsonl", ".gz", *_NO_LINES} - {kind}:
         raise ConfigError(f"{out}: the answers to {path} are a {kind} file; name it so")
 
 

@@ -5,6 +5,7 @@ generator needs to be kept.
 """
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ from fathomer.files import write_atomically
 from fathomer.nn.interface import Network
 from fathomer.training.events import EpochDone
 
+_VALUES = ("settings", "seconds", "rollbacks", "best_epoch", "history")
+
 
 @dataclass
 class TrainingState:
@@ -31,12 +34,20 @@ class TrainingState:
     best_epoch: int = 0
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[EpochDone] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    earlier_seconds: float = 0.0
+    """What was spent before a stop, up to the last checkpoint."""
 
     @classmethod
     def start(cls, network: Network) -> "TrainingState":
         """Begin with a fresh network."""
         weights = list(trained_weights(network).values())
         return cls(network, torch.optim.Adam([{"params": weights}], fused=True))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, without the time between a stop and its continuation."""
+        return self.earlier_seconds + time.perf_counter() - self.began
 
     def tensors(self) -> dict[str, Tensor]:
         """Name the weights and what the optimiser knows of them."""
@@ -74,6 +85,7 @@ class TrainingState:
         best = {f"best/{name}": tensor for name, tensor in self.best_weights.items()}
         values = {
             "settings": settings,
+            "seconds": self.seconds,
             "rollbacks": self.rollbacks,
             "best_epoch": self.best_epoch,
             "history": [epoch.to_dict() for epoch in self.history],
@@ -90,6 +102,7 @@ class TrainingState:
         _check_same(path, values["settings"], settings)
         state = cls.start(network)
         state.load_tensors(tensors)
+        state.earlier_seconds = values["seconds"]
         state.rollbacks, state.best_epoch = values["rollbacks"], values["best_epoch"]
         state.history = [EpochDone(**epoch) for epoch in values["history"]]
         state.best_weights = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
@@ -107,7 +120,8 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise MissingFileError(f"{path}: no checkpoint to resume from; train without --resume")
     try:
         with safe_open(path, framework="pt") as file:
-            values = json.loads(file.metadata()["values"])
+            found = json.loads(file.metadata()["values"])
+            values = {name: found[name] for name in _VALUES}
             return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ArtifactError(f"{path}: not a readable checkpoint ({error}); delete it") from None
