@@ -215,6 +215,12 @@ def test_a_body_of_many_unknown_keys_takes_no_time():
     assert time.perf_counter() - started < 0.3
 
 
+def test_an_unknown_key_is_answered_with_the_one_that_is_like_it(running):
+    status, _, content = running.ask("POST", "/v1/predict", '{"text": "good film"}')
+    assert status == 422
+    assert b"text: no such key; did you mean 'texts'?" in content
+
+
 def test_a_large_body_to_the_wrong_place_is_told_so(running):
     data = b"POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n" + b" " * 300_000
     request = b"GET /v1/health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"

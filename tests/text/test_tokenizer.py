@@ -54,7 +54,7 @@ SPLITS = {
 HOSTILE = (
     "a", "1", "!", "-", ".", "'", "<", " ", "_", "’", "a'", "a-", "a.", "a@", "a+", "+", "1.", "1.a.", "1.1a",
     "n't", "an'", "a's", "a@b.", "a@a.a.", "www.!", "http://", "<br ", "<br", "e\u0301", "\u0301",
-    "👨\u200d", "👍🏽", "\u1100\u1161", "\ud800",
+    "👨\u200d", "👍🏽", "\u1100\u1161", "\ud800", "\u0300\u0316", "\u0316\u0300\u0345",
 )  # fmt: skip
 
 # Characters that meet in a rule of the tokenizer, more often than chance would have it.

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from fathomer import __version__
 from fathomer.artifact import versions
+from fathomer.errors import did_you_mean
 from fathomer.predictor import Prediction, Predictor
 from fathomer.serve import problems, schema
 from fathomer.serve.batcher import Batcher, Pending, QueueFullError
@@ -84,10 +85,13 @@ class Service:
         try:
             self.batcher.check_room()  # before any work is done for it
             asked = self._parse(body)
-            words = await self._split(asked.texts)
+            async with asyncio.timeout_at(deadline):
+                words = await self._split(asked.texts)
             pending = self.batcher.submit(asked.texts, words, max_depth=asked.max_depth)
         except QueueFullError as full:
             raise self._busy(*full.args) from None
+        except TimeoutError:
+            raise self._late() from None
         predictions = await self._answered(pending, request, deadline - loop.time())
         answers = [prediction.to_dict(words=asked.depths) for prediction in predictions]
         return json_response({"predictions": answers})
@@ -100,7 +104,8 @@ class Service:
         if isinstance(content, dict):  # a line for each of many unknown keys would take its time
             for key in content:
                 if key not in self.request_model.model_fields:
-                    raise Problem(422, "invalid", f"{key[:100]}: no such key")
+                    hint = did_you_mean(key[:100], self.request_model.model_fields)
+                    raise Problem(422, "invalid", f"{key[:100]}: no such key; {hint}")
         try:
             asked = self.request_model.model_validate(content)
         except ValidationError as error:

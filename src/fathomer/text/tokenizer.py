@@ -42,6 +42,8 @@ _WORD = "|".join(
     )
 )
 
+_LONGEST = 1000
+"""Characters of an unknown word that are kept; composing marks takes quadratic time."""
 _WORD_ROOM = 16
 """Characters per word within which the first words of a very long text are looked for."""
 _MARGIN = 5
@@ -157,7 +159,8 @@ class Tokenizer:
         for place, known in enumerate(ids):
             if known == UNKNOWN_ID:
                 start, end = spans[place]
-                word = unicodedata.normalize("NFC", text[start:end].replace(_APOSTROPHE, "'"))
+                written = text[start : min(end, start + _LONGEST)]
+                word = unicodedata.normalize("NFC", written.replace(_APOSTROPHE, "'"))
                 ids[place] = self.id_of(word)
                 if ids[place] == UNKNOWN_ID:
                     unknown.append(word)
