@@ -97,6 +97,17 @@ def test_a_corpus_is_checked_with_its_test_part_and_own_recipe(run):
     assert out.endswith("\ntrain with:\nfathomer train demo --out model\n")
 
 
+@pytest.mark.parametrize("name", ["small", "demo"])
+def test_a_file_that_is_called_like_a_recipe_is_not_read_as_one(run, data, tmp_path, name):
+    (tmp_path / name).write_text("notes", encoding="utf-8")
+    assert run("check", data if name == "small" else "demo")[0] == 0
+
+
+def test_the_suggested_command_replaces_no_model(run, data, tmp_path):
+    (tmp_path / "model").mkdir()
+    assert "--out model-2 " in run("check", data)[1]
+
+
 def test_long_lists_of_labels_are_shortened(run, tmp_path):
     rows = [f"text {n},label{n % 30}\n" for n in range(300)]
     (tmp_path / "many.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")

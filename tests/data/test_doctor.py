@@ -271,9 +271,53 @@ def test_small_data_gets_more_steps_and_more_texts_held_out():
     given = suggest(write("a.csv", HEALTHY), files, recipe=RECIPE, recipe_name="small")
     assert given[7:11] == ["--test", "t.csv", "--held-out", "h.csv"]
     assert "train.held_out=0.2" not in given
-    middle = write("b.csv", [("word " * 100, label) for _, label in HEALTHY * 2])
+    middle = write("b.csv", [("word " * 50, label) for _, label in HEALTHY * 4])
     settings = suggest(middle, {}, recipe=RECIPE, recipe_name="small")[8::2]
     assert settings == ["train.batch_words=200", "train.epochs=13"]  # 24,000 words
-    many = write("b.csv", [("word " * 1000, "good")] * 400)
+    many = write("b.csv", [("word " * 50, "good")] * 8000)
     large = suggest(many, {}, recipe=RECIPE, recipe_name="small")
     assert large[7:] == []
+    huge = write("b.csv", [*HEALTHY, ("word " * 400_000, "good")])  # cut like any other
+    assert "train.epochs=30" in suggest(huge, {}, recipe=RECIPE, recipe_name="small")
+
+
+@pytest.mark.parametrize(
+    ("separator", "advice"),
+    [
+        ("|", "pass --multi-label"),
+        (", ", "write fast|kind and pass --multi-label"),
+        (";", "write fast|kind and pass --multi-label"),
+    ],
+)
+def test_labels_that_are_lists_of_others_are_recognised(separator, advice):
+    both, labels = separator.join(("fast", "kind")), ("fast", "kind")
+    rows = [(f"text number {n}", both if n % 3 == 2 else labels[n % 3]) for n in range(120)]
+    finding = only(write("a.csv", rows))
+    assert (finding.level, finding.problem, finding.count) == ("warning", "joined_labels", 40)
+    assert finding.lines == (4, 7, 10, 13, 16)
+    assert finding.message == f"a.csv: labels that look like several: {both!r} (40); {advice}"
+
+
+def test_labels_with_commas_that_share_nothing_are_labels():
+    labels = ("Korea, South", "Korea, North", "Peru")
+    rows = [(f"text number {n}", labels[n % 3]) for n in range(120)]
+    assert found_in(write("a.csv", rows)) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["这家餐厅的服务非常好", "とても楽しい映画でした", "ร้านอาหารนี้อร่อยมาก"]
+)
+def test_texts_without_spaces_are_warned_of(text):
+    finding = only(write("a.csv", [*HEALTHY, (text, "good")]))
+    assert (finding.level, finding.problem) == ("warning", "unspaced_texts")
+    assert "split them first" in finding.message
+    assert found_in(write("a.csv", [*HEALTHY, (" ".join(text), "good")])) == {}
+
+
+def test_cp1252_that_was_read_as_latin_1_is_mangled():
+    path = Path("a.csv")
+    path.write_bytes(
+        b"text,label\n" + b"".join(f"“{n}” – yes,{n % 2}\n".encode("cp1252") for n in range(120))
+    )
+    finding = only(survey_file(path, Reading(encoding="latin-1")))
+    assert (finding.problem, finding.count) == ("mangled_texts", 120)

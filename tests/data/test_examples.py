@@ -97,3 +97,16 @@ def test_the_account_of_what_was_skipped_stays_with_the_larger_part():
     larger, smaller = split_stratified(numbered("aabb", empty=3), fraction=0.5, seed=0)
     assert larger.account() == "2 examples read, 3 skipped (3 empty)"
     assert smaller.account() == "2 examples read"
+
+
+@given(
+    sets=st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=30),
+    fraction=st.floats(0.01, 0.9),
+    seed=st.integers(0, 9),
+)
+def test_of_several_labels_each_keeps_an_example(sets, fraction, seed):
+    texts = [Example(str(n), "|".join(sorted(labels))) for n, labels in enumerate(sets)]
+    examples = Examples(texts, multi_label=True)
+    larger, smaller = split_stratified(examples, fraction=fraction, seed=seed)
+    assert set(larger.label_counts) == set(examples.label_counts)
+    assert sorted(numbers(larger) + numbers(smaller)) == list(range(len(sets)))

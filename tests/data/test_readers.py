@@ -184,7 +184,7 @@ def test_a_missing_column_is_answered_with_the_columns_found(write):
         f"r.jsonl, line 2: no column 'label' in the object ('text', 'stars'); {hint}"
     )
     assert message(write("r.csv", "text,text,label\na,b,1\n")) == (
-        f"r.csv, line 1: 2 columns 'text' in the header ('text', 'text', 'label'); {header}"
+        "r.csv, line 1: 2 columns 'text' in the header ('text', 'text', 'label'); rename all but one"
     )
 
 
@@ -204,13 +204,20 @@ def test_columns_that_are_separated_otherwise_are_recognised(write, name, header
     )
 
 
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_so_are_columns_in_quotes(write, mark, name, bom):
+    found = message(write("r.csv", f'{bom}"text"{mark}"label"\n"a"{mark}"b"\n'))
+    assert found.startswith(f"r.csv, line 1: its columns are separated by {name}: ")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
         (
             "r.csv",
             'text,label\n"a\nb",1\nc\nd,2\n',
-            "line 4: 1 columns where the header has 2; a text with commas must stand in quotes",
+            "line 4: 1 column where the header has 2",
         ),
         (
             "r.tsv",
@@ -254,7 +261,23 @@ def test_columns_that_are_separated_otherwise_are_recognised(write, name, header
             r'{"text": "\ud83d", "label": 1}',
             "line 1: half a surrogate pair in 'text', which is no character",
         ),
+        (
+            "r.csv",
+            'text,label\n"a" b,1\n',
+            'line 2: a quote inside a quoted field must be doubled ("")',
+        ),
+        ("r.csv", "sep=,\ntext,label\n", "line 1: 'sep=,' is for Excel alone; delete this line"),
+        (
+            "r.csv",
+            "text,label,Text,text\na,b,c,d\n",
+            "line 1: 2 columns 'text' in the header ('text', 'label', 'Text', 'text'); rename all",
+        ),
         ("r.txt", "__label__1 a\nb\n", "line 2: no __label__ at the start of the line"),
+        (
+            "r.txt",
+            "text,label\na,1\n",
+            "line 1: no __label__ at the start of the line; a table must be called .csv or .tsv",
+        ),
         (
             "r.txt",
             "__label__1 a\n\n__label__1 __label__2 b\n",
@@ -271,7 +294,7 @@ def test_a_byte_that_is_not_utf8_is_named_with_its_line(write):
     path = write("reviews.csv", b"text,label\n" + rows + b"caf\xe9,1\n" + rows)
     assert message(path) == (
         "reviews.csv, line 10002: not UTF-8 (byte 0xe9); "
-        "if you know the encoding, say so, e.g. --encoding latin-1"
+        "if you know the encoding, say so, e.g. --encoding cp1252"
     )
     assert message(write("r.csv", "text,label\na,1\n".encode("utf-16-le"))).startswith(
         "r.csv, line 1: a NUL byte"

@@ -46,7 +46,7 @@ def check(
     """
     from fathomer.data.doctor import diagnose, suggest
     from fathomer.data.survey import Reading
-    from fathomer.recipes import find_recipe, shipped_recipes
+    from fathomer.recipes import shipped_recipes, starting_recipe
 
     reading = Reading(text_column, label_column, encoding, multi_label)
     train, own_test = _survey(data, reading, data_dir)
@@ -56,10 +56,13 @@ def check(
     if own_test and not test:
         others.append(own_test)
     own_recipe = data in shipped_recipes()
-    recipe = find_recipe(data if own_recipe else "small")
+    recipe = starting_recipe(data if own_recipe else "small")
     findings = diagnose(train, others, recipe=recipe)
     failed = any(finding.level == "error" for finding in findings)
-    command = suggest(train, files, recipe=recipe, recipe_name=None if own_recipe else "small")
+    names = ("model", *(f"model-{number}" for number in range(2, 100)))
+    out = next((name for name in names if not Path(name).exists()), "model")  # no model is lost
+    recipe_name = None if own_recipe else "small"
+    command = suggest(train, files, recipe=recipe, recipe_name=recipe_name, out=out)
     if data_dir:
         command += ["--data-dir", str(data_dir)]
     report = {

@@ -7,7 +7,7 @@ look; a note is good to know.
 import math
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -161,6 +161,25 @@ def _find_in_labels(survey: Survey) -> Iterator[Finding]:
             message += f": always answering it gives an accuracy of {counts[most] / texts:.1%}"
         yield Finding("warning", "imbalance", f"{message}; watch macro F1")
     yield from _find_odd_labels(survey)
+    yield from _find_joined_labels(survey)
+
+
+def _find_joined_labels(survey: Survey) -> Iterator[Finding]:
+    """Find labels that are likely lists of others, such as ``fast, kind`` beside ``kind``."""
+    for separator in "|,;":
+        parts = {
+            label: {part.strip() for part in label.split(separator)}
+            for label in survey.label_counts
+        }
+        uses = Counter(part for found in parts.values() for part in found)
+        joined = [label for label, found in parts.items() if len(found) > 1]
+        lists = [label for label in joined if all(uses[part] > 1 for part in parts[label])]
+        if lists and 2 * len(lists) >= len(joined):
+            message = f"labels that look like several: {_listed(lists, survey.label_counts)}"
+            write = "" if separator == "|" else f"write {'|'.join(sorted(parts[lists[0]]))} and "
+            rows = [entry for entry in survey.entries if not set(lists).isdisjoint(entry.labels)]
+            advice = f"{write}pass --multi-label"
+            yield _finding("warning", "joined_labels", f"{message}; {advice}", rows)
 
 
 def _looks_swapped(survey: Survey) -> bool:
@@ -220,6 +239,10 @@ def _find_in_texts(survey: Survey, recipe: Recipe) -> Iterator[Finding]:
     if mangled := [entry for entry in entries if entry.is_mangled]:
         message = f"{_texts(len(mangled))} with lost or mangled characters (Ã©, â€, �)"
         yield _finding("warning", "mangled_texts", message, mangled)
+    if unspaced := [entry for entry in entries if entry.is_unspaced]:
+        message = f"{_texts(len(unspaced))} without spaces between the words"
+        advice = "what stands between two spaces is read as one word; split them first"
+        yield _finding("warning", "unspaced_texts", f"{message}: {advice}", unspaced)
     if long := [entry for entry in entries if entry.words > max_words]:
         message = f"{_texts(len(long))} of more than {max_words:,} words, cut there"
         advice = f"the longest has {max(entry.words for entry in long):,} (text.max_words)"
@@ -264,10 +287,15 @@ def _read_differently(train: Survey, other: Survey) -> bool:
 
 
 def suggest(
-    train: Survey, files: Mapping[str, str], *, recipe: Recipe, recipe_name: str | None
+    train: Survey,
+    files: Mapping[str, str],
+    *,
+    recipe: Recipe,
+    recipe_name: str | None,
+    out: str = "model",
 ) -> list[str]:
     """Word a command that trains on this data; ``files`` are further parts by their option."""
-    command = ["fathomer", "train", train.name, "--out", "model"]
+    command = ["fathomer", "train", train.name, "--out", out]
     if recipe_name:
         command += ["--recipe", recipe_name]
     for option, name in files.items():
@@ -285,7 +313,7 @@ def suggest(
 def _settings(train: Survey, recipe: Recipe, *, has_held_out: bool) -> dict[str, float]:
     """Choose settings that a small file needs: more steps, and enough texts held out."""
     settings: dict[str, float] = {}
-    words = max(1, train.words)
+    words = max(1, sum(min(entry.words, recipe.text.max_words) for entry in train.entries))
     if words * recipe.train.epochs < STEPS * recipe.train.batch_words:
         batch_words = max(FEWEST_WORDS, 100 * round(words * recipe.train.epochs / STEPS / 100))
         epochs = min(MOST_EPOCHS, math.ceil(STEPS * batch_words / words))

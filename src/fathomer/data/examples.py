@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import NamedTuple, overload
@@ -186,8 +186,24 @@ def split_stratified(
         indices = by_label[label]
         count = min(max(1, round(fraction * len(indices))), len(indices) - 1) if fraction else 0
         held_out.update(random.sample(indices, count))
+    if examples.multi_label:
+        held_out.difference_update(_only_with_label(examples, held_out))
     kept = [index for index in range(len(examples)) if index not in held_out]
     return replace(examples.take(kept), skipped=examples.skipped), examples.take(sorted(held_out))
+
+
+def _only_with_label(examples: Examples, held_out: Set[int]) -> list[int]:
+    """Choose held-out examples to give back, so that no label is without an example."""
+    kept: set[str] = set()
+    for index, labels in enumerate(examples.label_sets):
+        if index not in held_out:
+            kept.update(labels)
+    given_back = []
+    for index, labels in enumerate(examples.label_sets):
+        if index in held_out and not kept.issuperset(labels):
+            kept.update(labels)
+            given_back.append(index)
+    return given_back
 
 
 def stratified_folds(examples: Examples, *, folds: int, seed: int) -> list[list[int]]:

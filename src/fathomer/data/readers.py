@@ -146,7 +146,8 @@ def _fasttext_rows(source: Source, lines: Iterator[str]) -> Iterator[Row]:
             continue
         found = FASTTEXT.match(line)
         if found is None:
-            raise source.error(f"no {PREFIX} at the start of the line", number)
+            hint = "; a table must be called .csv or .tsv" if number == 1 else ""
+            raise source.error(f"no {PREFIX} at the start of the line{hint}", number)
         labels, end = [found[1].strip()], found.end()
         while source.multi_label and (found := FASTTEXT.match(line, end)):
             labels.append(found[1].strip())

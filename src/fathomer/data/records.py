@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,7 +165,7 @@ def _checked(source: Source, lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if bad := surrogate_in(line):
             byte = ord(bad) & 0xFF
-            guess = "utf-16" if number == 1 and byte in codecs.BOM_UTF16 else "latin-1"
+            guess = "utf-16" if number == 1 and byte in codecs.BOM_UTF16 else "cp1252"
             raise source.error(
                 f"not {source.encoding.upper()} (byte {byte:#04x}); "
                 f"if you know the encoding, say so, e.g. --encoding {guess}",
@@ -201,8 +202,11 @@ def _table_records(
     line = header_line
     for line, cells in rows:
         if len(cells) != len(header):
-            problem = f"{len(cells)} columns where the header has {len(header)}"
-            raise source.error(f"{problem}; a text with {delimiters} must stand in quotes", line)
+            columns = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
+            problem = f"{columns} where the header has {len(header)}"
+            if len(cells) > len(header):
+                problem += f"; a text with {delimiters} must stand in quotes"
+            raise source.error(problem, line)
         label = None if label_at is None else cells[label_at]
         yield Record(line, cells[text_at], label, header, cells)
     if line == header_line:
@@ -214,8 +218,11 @@ def _cells(source: Source, lines: Iterator[str], delimiter: str) -> Iterator[tup
     # The limit belongs to the whole process, so raise it and leave it: restoring it when one
     # generator ends would cut the fields of another that is still being read.
     csv.field_size_limit(max(FIELD_LIMIT, csv.field_size_limit()))
+    first = next(lines, "")
+    if first.startswith("sep="):
+        raise source.error(f"{first.strip()[:40]!r} is for Excel alone; delete this line", 1)
     # Without strict, a quote that is never closed would swallow the rest of the file in silence.
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(chain([first] * bool(first), lines), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -226,6 +233,8 @@ def _cells(source: Source, lines: Iterator[str], delimiter: str) -> Iterator[tup
             problem = 'a quote inside a quoted field must be doubled ("")'
             if "unexpected end" in str(error):
                 problem = "a quoted field begins in this row and is never closed"
+            elif line == 1:
+                problem = _other_separator(first, '"{}"') or problem
             raise source.error(problem, line) from None
         if len(cells) > 1 or any(map(str.strip, cells)):
             yield line, cells
@@ -249,18 +258,23 @@ def _column(source: Source, wanted: str, found: list[str], holder: str, line: in
         return at[0]
     shown = ", ".join(repr(name[:40]) for name in found[:20])
     problem = f"{len(at) or 'no'} column{'s' if at else ''} {wanted!r} in the {holder} ({shown})"
-    raise source.error(f"{problem}; {_advice(source, found)}", line)
+    advice = "rename all but one" if at else _advice(source, found)
+    raise source.error(f"{problem}; {advice}", line)
 
 
 def _advice(source: Source, found: list[str]) -> str:
     """Say what to do about a missing column: often the columns are separated by something else."""
-    if source.kind != ".jsonl" and len(found) == 1:
-        for mark, advice in _OTHER_SEPARATORS.items():
-            if mark in found[0]:
-                return advice
+    if source.kind != ".jsonl" and len(found) == 1 and (other := _other_separator(found[0])):
+        return other
     labels = "" if source.label_column is None else " and --label-column"
     header = "" if source.kind == ".jsonl" else ", or add a header if there is none"
     return f"name yours with --text-column{labels}{header}"
+
+
+def _other_separator(header: str, pattern: str = "{}") -> str | None:
+    """Say what to do about a header whose columns are separated by something else."""
+    marks = (mark for mark in _OTHER_SEPARATORS if pattern.format(mark) in header)
+    return next((_OTHER_SEPARATORS[mark] for mark in marks), None)
 
 
 _OTHER_SEPARATORS = {

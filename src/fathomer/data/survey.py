@@ -25,8 +25,11 @@ from fathomer.errors import DataError
 SAMPLE = 500
 """Rows by which the columns are told apart."""
 
-# UTF-8 that was read as if it were cp1252 or latin-1, and characters that somebody else has lost.
-_MANGLED = re.compile("[ÃÂ][\u0080-\u00bf]|â€|\N{REPLACEMENT CHARACTER}")
+# UTF-8 that was read as if it were cp1252 or latin-1, cp1252 that was read as latin-1, and
+# characters that somebody else has lost.
+_MANGLED = re.compile("[ÃÂ][\u0080-\u00bf]|â€|[\u0080-\u009f]|\N{REPLACEMENT CHARACTER}")
+# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Chinese characters.
+_UNSPACED = re.compile("[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]{8}")
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d[%€$]?\s*")
 
 
@@ -50,6 +53,8 @@ class Entry(NamedTuple):
     words: int
     is_number: bool
     is_mangled: bool
+    is_unspaced: bool
+    """Whether its words would have to be told apart without spaces."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,7 @@ def _collect(rows: Iterable[Row], survey: Survey) -> None:
             words=len(words),
             is_number=_NUMBER.fullmatch(row.text) is not None,
             is_mangled=_MANGLED.search(row.text) is not None,
+            is_unspaced=_UNSPACED.search(row.text) is not None,
         )
         survey.entries.append(entry)
 
