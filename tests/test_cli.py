@@ -138,9 +138,16 @@ TRAIN = ["train", "data.csv", "--out", "new"]
             "bad.txt, line 2: 2 numbers where 3 were expected",
         ),
         ([*TRAIN, "--model", "fathomr"], "unknown model 'fathomr'; did you mean 'fathomer'?"),
-        ([*TRAIN, "--test", "one.csv"], "label 'a' does not occur in the training data; choose"),
+        (
+            [*TRAIN, "--test", "one.csv"],
+            "label 'a' does not occur in the training data, but in 2 of 2 examples here; choose",
+        ),
         (
             [*TRAIN, "--baseline", "--set", "train.held_out=0"],
+            "--baseline needs texts to be scored on: give --test or --held-out",
+        ),
+        (
+            ["train", "two.csv", "--out", "new", "--baseline"],
             "--baseline needs texts to be scored on: give --test or --held-out",
         ),
         ([*TRAIN, "--resume"], "new/checkpoint.safetensors: no checkpoint to resume from; "),
@@ -149,7 +156,14 @@ TRAIN = ["train", "data.csv", "--out", "new"]
         (["train", "data.csv"], "Missing option '--out'. See fathomer train --help."),
         (["evaluate", "nowhere", "data.csv"], "nowhere: no such folder"),
         (["evaluate", ".", "data.csv"], ".: not a Fathomer model (it has no config.json)"),
-        (["evaluate", "model", "one.csv"], "label 'a' does not occur in the training data; choose"),
+        (
+            ["evaluate", "model", "one.csv"],
+            "label 'a' does not occur in the training data, but in 2 of 2 examples here; choose",
+        ),
+        (
+            ["predict", "model", "data.csv", "--out", "a.xlsx"],
+            "a.xlsx: the answers to data.csv are a .csv file; name it so",
+        ),
         (["evaluate", "data.csv", "model"], "data.csv: a file where a model's folder was expected"),
         (["predict", "model", "no.txt"], "no.txt: no such file; one text is answered by fathomer"),
         (["predict", "model", "list.json"], "list.json: a JSON file; write one object per line"),
@@ -200,6 +214,7 @@ def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, mess
     (tmp_path / "list.json").write_text("[]", encoding="utf-8")
     (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04")
     (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
     (tmp_path / "bad.txt").write_text("a 1 2 3\nb 1 2\nc 1 2 3\nd 1 2 3\n", encoding="utf-8")
     code, out, err = run(*arguments)
     assert err.splitlines()[-1].startswith(f"fathomer: {message}")

@@ -10,7 +10,7 @@ from fathomer.data.pretrained import VECTORS
 
 from .data import small
 from .data.real import real_data
-from .tiny import BAD, GOOD, TINY
+from .tiny import BAD, GOOD, TINY, tiny_examples, write_csv
 
 KEYS = {
     "name", "train", "test", "labels", "duplicates_across_splits", "empty", "average_words",
@@ -154,6 +154,17 @@ def test_train_and_evaluate_a_fold_of_a_corpus(run, mr):
     code, out, err = run("evaluate", "m", "mr", "--fold", "1")
     assert code == 0
     assert "warning: the model was trained for fold 2 of 4, so it has seen texts of this" in err
+
+
+def test_a_file_that_has_changed_has_another_fold(run, tmp_path):
+    write_csv(tmp_path / "data.csv", tiny_examples())
+    fold = ["--fold", "2", "--folds", "4"]
+    assert run("train", "data.csv", "--out", "m", "--recipe", "tiny.toml", *fold)[0] == 0
+    assert run("evaluate", "m", "data.csv")[2] == "data.csv: fold 2 of 4 is the test part\n"
+    write_csv(tmp_path / "data.csv", tiny_examples(56))
+    code, _, err = run("evaluate", "m", "data.csv")
+    assert code == 0
+    assert "warning: data.csv is not the file that the model was trained on, so it may" in err
 
 
 def test_training_without_a_fold_says_which_one_it_is(run, mr):

@@ -62,6 +62,12 @@ SOME_SETTINGS = st.fixed_dictionaries(
         ("train.decay_to=1.5", "decay_to must be at most 1, not 1.5"),
         ("train.clip=nan", "clip must be at least 0, not nan"),
         ("train.clip=-inf", "clip must be at least 0, not -inf"),
+        ("train.clip=inf", "clip must be at most 1000000000, not inf"),
+        (
+            "text.min_count=99999999999999999999",
+            "min_count must be at most 1000000000, not 99999999999999999999",
+        ),
+        ("model.char_size=100000000000", "char_size must be at most 10000, not 100000000000"),
         ("model.hidden_size=7", "hidden_size must be even (half for each direction), not 7"),
         ("train.epochs", "--set train.epochs: expected section.name=value"),
         ("epochs=3", "--set epochs=3: expected section.name=value; did you mean train.epochs?"),

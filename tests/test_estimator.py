@@ -1,4 +1,6 @@
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.utils import get_tags
 import fathomer
 from fathomer.errors import ArtifactError, ConfigError, DataError
 from fathomer.fit import Fitted
+from fathomer.recipes import find_recipe
 
 from .tiny import TINY, tiny_artifact, tiny_examples
 
@@ -308,3 +311,19 @@ def test_scikit_learn_is_told_that_texts_are_wanted():
     assert (tags.input_tags.string, tags.input_tags.one_d_array) == (True, True)
     assert not tags.input_tags.two_d_array
     assert tags.target_tags.required
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "", " "])
+@pytest.mark.parametrize("column", [list, lambda values: np.array(values, dtype=object)])
+def test_a_label_that_is_missing_is_named(missing, column):
+    labels = column([*LABELS[:-1], missing])
+    with pytest.raises(DataError, match=rf"^label {len(LABELS) - 1} is missing \({missing!r}\)$"):
+        classifier().fit(TEXTS, labels)
+
+
+def test_the_page_says_how_the_small_recipe_is_trained():
+    page = Path(__file__).parents[1] / "docs" / "howto" / "scikit-learn.md"
+    [code] = re.findall(
+        r"`(fathomer\.TextClassifier\(\s.*?\))`", page.read_text("utf-8"), re.DOTALL
+    )
+    assert eval(code, {"fathomer": fathomer})._recipe() == find_recipe("small")

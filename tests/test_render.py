@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathomer.errors import MissingExtraError
-from fathomer.render import MATRIX_LABELS, confusion_png, report_page, require_matplotlib
+from fathomer.errors import MissingExtraError, require_matplotlib
+from fathomer.render import MATRIX_LABELS, confusion_png, report_page
 from fathomer.report import LengthGroup, Mistake, Report, Unseen
 from fathomer.training.metrics import LabelMetrics, Metrics
 
@@ -101,6 +101,6 @@ def test_drawing_leaves_no_state_behind():
 
 
 def test_without_matplotlib_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("fathomer.render.find_spec", lambda name: None)
+    monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'$"):
         require_matplotlib()

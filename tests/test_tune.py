@@ -236,3 +236,10 @@ def test_a_missing_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[tune\]'"):
         tune(tiny_examples(), TINY, minutes=1, journal=tmp_path / "trials")
+
+
+def test_a_label_s_only_text_cannot_be_held_out(run, command, tmp_path):
+    (tmp_path / "data.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
+    code, _, err = run(*command, "--minutes", "1")
+    assert code == 2
+    assert err.endswith("tuning needs a held-out part; every label has a single text\n")

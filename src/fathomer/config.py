@@ -38,6 +38,9 @@ ModelName = Literal[
     "transformer",
 ]
 
+MANY = 10**9
+"""More than anybody needs, and little enough for every count of words and steps."""
+
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
     """Declare one setting: its default, what it means, and the range that it must lie in."""
@@ -77,9 +80,13 @@ class ModelConfig(Section):
     vocab_size: int = setting(0, "number of known words; 0 until the data is read", low=0)
     num_labels: int = setting(0, "number of labels; 0 until the data is read", low=0)
     word_size: int = setting(300, "width of a word vector", low=1, high=10_000)
-    char_size: int = setting(50, "width of the character CNN's output", low=1)
-    char_input_size: int = setting(30, "width of a character's vector inside that CNN", low=1)
-    depth_size: int = setting(50, "width of the inner vector and depth embedding (d_inner)", low=1)
+    char_size: int = setting(50, "width of the character CNN's output", low=1, high=10_000)
+    char_input_size: int = setting(
+        30, "width of a character's vector inside that CNN", low=1, high=10_000
+    )
+    depth_size: int = setting(
+        50, "width of the inner vector and depth embedding (d_inner)", low=1, high=10_000
+    )
     hidden_size: int = setting(
         400, "width of the word and sentence states (d_model)", low=2, high=10_000
     )
@@ -88,7 +95,7 @@ class ModelConfig(Section):
     )
     depth: DepthSelection = setting("gumbel", "how the depth of a word is selected")
     sequence: SequenceKind = setting("bilstm", "where word order comes from")
-    max_positions: int = setting(2000, "rows of the learned position table", low=1)
+    max_positions: int = setting(2000, "rows of the learned position table", low=1, high=1_000_000)
     multi_label: bool = setting(False, "a text may have several labels (set by `--multi-label`)")
     fixed_words: bool = setting(False, "keep the word vectors fixed (set when vectors are given)")
     word_dropout: float = setting(0.3, "dropout on word embeddings", low=0, high=0.99)
@@ -106,34 +113,45 @@ class ModelConfig(Section):
 class TextConfig(Section):
     """Describe how texts become words."""
 
-    min_count: int = setting(2, "rarer training words are unknown (without vectors)", low=1)
-    max_vocabulary: int = setting(100_000, "at most this many training words are known", low=1)
+    min_count: int = setting(
+        2, "rarer training words are unknown (without vectors)", low=1, high=MANY
+    )
+    max_vocabulary: int = setting(
+        100_000, "at most this many training words are known", low=1, high=MANY
+    )
     vector_words: int = setting(
-        30_000, "first words of a vectors file that are known beside the training words", low=0
+        30_000,
+        "first words of a vectors file that are known beside the training words",
+        low=0,
+        high=MANY,
     )
     max_chars: int = setting(32, "bytes of a word that the character CNN sees", low=1, high=1000)
-    max_words: int = setting(2000, "longer texts are cut to this many words", low=1)
+    max_words: int = setting(2000, "longer texts are cut to this many words", low=1, high=MANY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Section):
     """Describe the training."""
 
-    epochs: int = setting(10, "passes over the training texts", low=1)
-    batch_words: int = setting(2000, "words in a batch (a longer text stands alone)", low=1)
+    epochs: int = setting(10, "passes over the training texts", low=1, high=MANY)
+    batch_words: int = setting(
+        2000, "words in a batch (a longer text stands alone)", low=1, high=MANY
+    )
     learning_rate: float = setting(0.001, "Adam's learning rate at first", low=0, high=10)
     decay_to: float = setting(0.05, "part of it left at the end; a straight line", low=0, high=1)
     precision: TrainPrecision = setting(
         "float32", "bfloat16 where the processor has it: CUDA or AMX"
     )
-    clip: float = setting(5.0, "largest norm of the gradient; 0: any", low=0)
+    clip: float = setting(5.0, "largest norm of the gradient; 0: any", low=0, high=MANY)
     label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
     class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
     held_out: float = setting(
         0.1, "part held out when none is given; of each label at least one", low=0, high=0.9
     )
     calibrate: bool = setting(True, "fit the probabilities to the held-out part afterwards")
-    patience: int = setting(0, "stop after so many epochs without a better one; 0: never", low=0)
+    patience: int = setting(
+        0, "stop after so many epochs without a better one; 0: never", low=0, high=MANY
+    )
     seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
 
 
@@ -151,10 +169,10 @@ class Recipe:
         return cls().updated(sections)
 
     @classmethod
-    def from_toml(cls, path: Path) -> Self:
+    def from_toml(cls, path: str | Path) -> Self:
         """Read a recipe that holds only what differs from the defaults."""
         try:
-            sections = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            sections = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise MissingFileError(f"{path}: no such recipe") from None
         except (ValueError, RecursionError, OSError) as error:

@@ -17,6 +17,7 @@ keeps working, and each carries one line that says what was wrong, where, and wh
 
 import difflib
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 
 class FathomerError(Exception):
@@ -57,6 +58,12 @@ class ExportError(FathomerError, RuntimeError):
 
 class MissingExtraError(FathomerError, ImportError):
     """Report an optional package that is not installed."""
+
+
+def require_matplotlib() -> None:
+    """Refuse to draw where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("a plot needs matplotlib: pip install 'fathomer[plots]'")
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """The classifier as scikit-learn knows classifiers: ``fit``, ``predict``, ``predict_proba``."""
 
+import math
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -188,8 +189,17 @@ def _checked_labels(y: Iterable[Any]) -> NDArray[Any]:
     """Take one label per text, of any type that an array can hold; refuse all else."""
     if y is None:
         raise DataError("a text classifier requires y to be passed, but the target y is None")
-    labels: NDArray[Any] = column_or_1d(y if hasattr(y, "__array__") else list(y), warn=True)
+    given = y if hasattr(y, "__array__") else list(y)
+    if getattr(given, "dtype", None) != np.float64:  # whose NaN are named below
+        for number, label in enumerate(given):
+            if label is None or _is_nan(label) or (isinstance(label, str) and not label.strip()):
+                raise DataError(f"label {number} is missing ({label!r})")
+    labels: NDArray[Any] = column_or_1d(given, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, float) and math.isnan(label)

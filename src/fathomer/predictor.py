@@ -149,7 +149,7 @@ class Predictor:
         max_chars = self.artifact.recipe.text.max_chars
         encoded = EncodedTexts.from_words(words, max_chars=max_chars)
         answers = self.classify(encoded, max_depth)
-        probabilities = np.exp(answers.log_probabilities.astype(np.float64))
+        probabilities = answers.probabilities
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
         depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
@@ -197,7 +197,11 @@ class Predictor:
         return [number for number in chosen if probabilities[number] >= abstain_below]
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
-        """Score the model on labelled texts."""
+        """Score the model on labelled texts.
+
+        They are ``Examples([Example("a lovely film", "positive"), ...])``, or what ``read_examples``
+        reads from a file; see :mod:`fathomer.data`.
+        """
         return self.score(self.answer(examples, max_depth=max_depth))
 
     def score(self, answered: Answered) -> Metrics:

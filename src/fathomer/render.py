@@ -2,10 +2,9 @@
 
 import html
 import warnings
-from importlib.util import find_spec
 from io import BytesIO
 
-from fathomer.errors import MissingExtraError
+from fathomer.errors import require_matplotlib
 from fathomer.pages import self_contained
 from fathomer.report import Report, one_line
 from fathomer.training.metrics import shown_depth
@@ -55,12 +54,6 @@ def matrix_caption(report: Report) -> str:
     if len(report.labels) > MATRIX_LABELS:
         caption += f" The {MATRIX_LABELS} of {len(report.labels):,} labels with most mistakes."
     return caption
-
-
-def require_matplotlib() -> None:
-    """Refuse to draw where matplotlib is not installed."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("a plot needs matplotlib: pip install 'fathomer[plots]'")
 
 
 def confusion_png(report: Report) -> bytes:

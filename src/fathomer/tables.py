@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fathomer.data.examples import SEPARATOR
-from fathomer.data.records import TABLES, Record, Source, surrogate_in
+from fathomer.data.records import DELIMITERS, TABLES, Record, Source, surrogate_in
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
 from fathomer.predictor import Prediction, Predictor
@@ -23,7 +23,6 @@ from fathomer.predictor import Prediction, Predictor
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 """What is answered at a time: enough for full batches, and little to answer again after a stop."""
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _TO_QUOTE = re.compile('[,\t"\r\n]')
 
 Watch = Callable[[Iterator[list[Record]]], Iterable[list[Record]]]

@@ -83,7 +83,7 @@ def _given_label(predictor: Predictor, answered: Answered, number: int) -> Certa
     given = answers.labels == number
     if predictor.multi_label:
         given = answers.given(predictor.artifact.thresholds)[:, number]
-    probabilities = np.exp(answers.log_probabilities[given, number].astype(np.float64))
+    probabilities = answers.probabilities[given, number]
     return Certainties(probabilities, has_label(targets, number)[given])
 
 

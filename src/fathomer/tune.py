@@ -17,7 +17,7 @@ from fathomer.artifact import Artifact
 from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, MissingExtraError, TrainingError
+from fathomer.errors import ConfigError, DataError, MissingExtraError, TrainingError
 from fathomer.files import sha256_of
 from fathomer.fit import fit
 from fathomer.nn.interface import DirectNetwork
@@ -69,6 +69,8 @@ def tune(
     """Search until the time is over; trials that stand in the journal already count too."""
     check_search(recipe, minutes)
     prepared = prepare(examples, recipe, vectors=vectors)  # knows the sizes that the data decides
+    if not prepared.held_out:
+        raise DataError("tuning needs a held-out part; every label has a single text")
     sizes = fitting_sizes(prepared.recipe, max_mb)
     study = open_study(journal, fingerprint(examples, recipe, vectors), seed=recipe.train.seed)
     if not _best_first(study, max_mb):

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fathomer.config import ModelConfig
 from fathomer.lab import bench as bench_module
-from fathomer.lab import charts, contestants
+from fathomer.lab import contestants
 from fathomer.lab.bench import COMPLETE, Plan, compute_ratios, enter, key_of, ratios_of
 from fathomer.lab.contestants import Field, bare_products, one_by_one, time_inside
 from fathomer.lab.race import Times, make_row
@@ -256,7 +256,7 @@ def test_a_folder_that_is_not_there_is_told_before_the_work(run):
 
 
 def test_missing_matplotlib_is_told_before_the_work(run, monkeypatch):
-    monkeypatch.setattr(charts.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
     code, _, err = run("bench", "--plot", "charts")
     assert code == 2
-    assert err == "fathomer: charts need matplotlib: pip install 'fathomer[plots]'\n"
+    assert err == "fathomer: a plot needs matplotlib: pip install 'fathomer[plots]'\n"

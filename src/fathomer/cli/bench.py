@@ -66,13 +66,11 @@ def bench(
 
 def _check_places(out: Path | None, plot: Path | None) -> None:
     """Refuse what could not be written."""
-    from fathomer.errors import MissingFileError
+    from fathomer.errors import MissingFileError, require_matplotlib
 
     if out and not out.parent.is_dir():
         raise MissingFileError(f"{out.parent}: no such folder")
     if plot:
-        from fathomer.lab.charts import require_matplotlib
-
         require_matplotlib()
         plot.mkdir(parents=True, exist_ok=True)
 

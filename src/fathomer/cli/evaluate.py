@@ -98,7 +98,7 @@ def _check_targets(plot: Path | None, html: Path | None, reliability: Path | Non
     """Find out before the work what could not be written after it."""
     for option, picture in {"--plot": plot, "--reliability": reliability}.items():
         if picture:
-            from fathomer.render import require_matplotlib
+            from fathomer.errors import require_matplotlib
 
             if picture.suffix.lower() != ".png":
                 raise ConfigError(

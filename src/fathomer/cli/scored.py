@@ -46,5 +46,10 @@ def _leak(trained: Mapping[str, Any], source: "Source") -> Iterator[str]:
                 f"warning: the model was trained {trained_on}, "
                 "so it has seen texts of this test part"
             )
+        elif trained.get("data_checksum") != source.checksum:
+            yield (
+                f"warning: {source.name} is not the file that the model was trained on, "
+                "so it may have seen texts of this fold"
+            )
     elif source.checksum and trained.get("data_checksum") == source.checksum:
         yield "warning: the model was trained on this very file; the scores say little"

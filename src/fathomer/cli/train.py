@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -161,8 +162,10 @@ def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
 
     if parts.test:
         check_labels(parts.test, parts.source.train.label_counts)
-    if baseline and not (parts.test or parts.held_out or recipe.train.held_out):
-        raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
+    if baseline and not (parts.test or parts.held_out):
+        most = max(Counter(parts.source.train.strata).values(), default=0)
+        if not recipe.train.held_out or most == 1:  # a label's only text is not held out
+            raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
 
 
 def _announce(source: "Source", out: Path, *, resume: bool) -> None:
@@ -277,8 +280,9 @@ def _print_training(metrics: dict[str, Any], out: Path) -> None:
         rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
     print_scores(rows)
     if found := metrics.get("calibration"):
+        few = f"; only {found['examples']} texts: a rough guess" if found["examples"] < 50 else ""
         print_line(
             f"held out, calibrated: error {found['error_before']:.3f} -> "
-            f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
+            f"{found['error_after']:.3f} (temperature {found['temperature']:.2f}{few})"
         )
     print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")

@@ -1,11 +1,10 @@
 """Charts of what was measured: time against words and against depth, and words per second."""
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathomer.errors import MissingExtraError
+from fathomer.errors import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,12 +13,6 @@ COLOURS = {"fathomer": "#0b6e99", "fathomer int8": "#3fa7d6"}
 OTHERS = "#a7a9ac"
 
 Rows = Sequence[dict[str, Any]]
-
-
-def require_matplotlib() -> None:
-    """Say what to install where charts cannot be drawn."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError("charts need matplotlib: pip install 'fathomer[plots]'")
 
 
 def draw_charts(rows: Rows, folder: Path) -> list[Path]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError
-from fathomer.lab.charts import COLOURS, require_matplotlib
+from fathomer.errors import ConfigError, DataError, require_matplotlib
+from fathomer.lab.charts import COLOURS
 from fathomer.nn.inference import classify
 from fathomer.predictor import BATCH_WORDS, Predictor
 from fathomer.training.prepare import LabelledTexts, encode_examples

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathomer.lab.charts import COLOURS, OTHERS, require_matplotlib
+from fathomer.errors import require_matplotlib
+from fathomer.lab.charts import COLOURS, OTHERS
 from fathomer.lab.groups import find_group
 from fathomer.lab.runs import Run
 from fathomer.lab.tables import NOTHING, Table

@@ -28,10 +28,16 @@ class Classified(NamedTuple):
         best: NDArray[np.int64] = self.log_probabilities.argmax(1)
         return best
 
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probability of each label of each text."""
+        found: NDArray[np.float64] = np.exp(self.log_probabilities.astype(np.float64))
+        return found
+
     def given(self, thresholds: Sequence[float] | None) -> NDArray[np.bool_]:
         """Tell which of several labels each text has: those that reach their thresholds."""
         limits = np.full(self.log_probabilities.shape[1], 0.5) if thresholds is None else thresholds
-        found: NDArray[np.bool_] = np.exp(self.log_probabilities) >= np.asarray(limits)
+        found: NDArray[np.bool_] = self.probabilities >= np.asarray(limits)
         return found
 
 

@@ -203,9 +203,10 @@ def check_labels(examples: Examples, labels: Collection[str]) -> None:
     """Refuse examples with a label that the training data does not have."""
     unknown = sorted(set(examples.label_counts) - set(labels))
     if unknown:
+        rows = examples.label_counts[unknown[0]]
         raise DataError(
-            f"label {unknown[0]!r} does not occur in the training data; "
-            f"{did_you_mean(unknown[0], labels)}"
+            f"label {unknown[0]!r} does not occur in the training data, but in {rows:,} of "
+            f"{len(examples):,} examples here; {did_you_mean(unknown[0], labels)}"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fathomer.errors import MissingExtraError
+from fathomer.errors import require_matplotlib
 from fathomer.nn.inference import Classified
 
 BINS = 15
@@ -38,10 +38,10 @@ def certainties(answers: Classified, targets: NDArray[np.int64]) -> Certainties:
     Where a text may have several labels, each label of each text is an answer.
     """
     if targets.ndim == 2:
-        probabilities = np.exp(answers.log_probabilities.astype(np.float64))
+        probabilities = answers.probabilities
         return Certainties(probabilities.ravel(), targets.ravel() == 1)
     best = answers.labels
-    probabilities = np.exp(answers.log_probabilities[np.arange(len(best)), best].astype(np.float64))
+    probabilities = answers.probabilities[np.arange(len(best)), best]
     return Certainties(probabilities, best == targets)
 
 
@@ -69,10 +69,9 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
 def draw_reliability(bins: Sequence[Bin], path: Path) -> None:
     """Draw probability against truth as a PNG; trusted answers lie on the diagonal."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot needs matplotlib: pip install 'fathomer[plots]'") from None
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(5, 5), layout="constrained")
     axes: Any = figure.subplots()
     largest = max(found.count for found in bins)
