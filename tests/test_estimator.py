@@ -242,7 +242,7 @@ def test_labels_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="y should be a 1d array"):
         classifier().fit(TEXTS, [[0, 1]] * 60)
     with pytest.raises(ValueError, match="contains NaN"):
-        classifier().fit(TEXTS, [np.nan, 1.0] * 30)
+        classifier().fit(TEXTS, np.array([np.nan, 1.0] * 30))
     with pytest.raises(ValueError, match="Unknown label type"):
         classifier().fit(TEXTS, np.linspace(0, 1, 60))
     with pytest.raises(ValueError, match="not in class_weight"):
