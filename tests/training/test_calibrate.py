@@ -152,6 +152,6 @@ def test_the_plot_is_a_picture(tmp_path):
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'"):
         draw_reliability([], tmp_path / "plot.png")
