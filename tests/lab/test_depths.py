@@ -15,7 +15,7 @@ from fathomer.nn.inference import classify
 from fathomer.predictor import Predictor
 from fathomer.training.prepare import encode_examples
 
-from ..tiny import TINY, tiny_artifact, tiny_examples, write_csv
+from ..tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples, write_csv
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +115,8 @@ def test_a_model_without_depth_is_refused():
     artifact: Artifact = replace(fit(tiny_examples(), recipe).artifact)
     with pytest.raises(ConfigError, match="the model tfidf knows no depth"):
         analyse_depths(Predictor(artifact), tiny_examples())
+
+
+def test_a_model_of_several_labels_is_refused():
+    with pytest.raises(ConfigError, match="several labels cannot be analysed"):
+        analyse_depths(Predictor(tagged_artifact()), tagged())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -321,6 +322,11 @@ def test_what_is_not_there_is_said(run, experiment):
     assert "no such experiment" in run("experiment", "run", "none.toml")[2]
     err = run("experiment", "run", str(experiment), "--only", "x")[2]
     assert "no run is called x; there is for example " in err
+    assert run("experiment", "report", "--results", "typo") == (
+        2, "", "fathomer: typo: holds no runs\n"
+    )  # fmt: skip
+    assert not Path("RESULTS.md").exists()
+    assert not Path("typo").exists()
     with pytest.raises(MissingFileError):
         read_run(experiment.parent / "none.json")
 

@@ -208,7 +208,11 @@ def test_a_mistake_is_one_line(run, model, tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     ("host", "reason"),
-    [("127.0.0.1", "Address already in use"), ("192.0.2.1", "Cannot assign requested address")],
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("192.0.2.1", "Cannot assign requested address"),
+        ("..", "not the name of a host"),
+    ],
 )
 def test_an_address_that_cannot_be_had_is_one_line(running, model, host, reason):
     port = str(running.port)

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -178,6 +180,18 @@ def test_a_service_survives_its_workers(model):
         assert statuses.count(500) <= 2  # one for each, told to whoever had asked it
         assert statuses[-1] == 200
         assert len(workers_of(found.process.pid)) == 2
+
+
+def test_a_worker_imports_nothing_from_where_the_service_was_started(model, tmp_path):
+    (tmp_path / "random.py").write_text("raise SystemExit(7)")
+    # -P: as the console script does, the service itself looks elsewhere.
+    command = [sys.executable, "-P", "-m", "fathomer", "serve", str(Path(model).resolve())]
+    with subprocess.Popen(
+        [*command, "--port", "0", "--workers", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        line = process.stderr.readline()
+        process.terminate()
+        assert line.startswith("serving "), line + process.stderr.read()
 
 
 def test_workers_end_with_a_service_that_is_killed(model):

@@ -11,6 +11,7 @@ import typer
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.scored import open_scored
+from fathomer.errors import MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.lab.depths import Depths
@@ -156,8 +157,11 @@ def report(
     from fathomer.lab.results import write_results
     from fathomer.lab.runs import read_runs
 
+    runs = read_runs(results)
+    if not runs:
+        raise MissingFileError(f"{results}: holds no runs")
     written = write_results(results, out)
-    claims = all_claims(read_runs(results))
+    claims = all_claims(runs)
     if as_json:
         print_json(
             {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}

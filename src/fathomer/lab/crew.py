@@ -38,7 +38,7 @@ def start(job: Job, threads: int) -> subprocess.Popen[str]:
     """Start a run; the process ends when we do, as it listens to us."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": _path()}
     process = subprocess.Popen(
-        [sys.executable, "-m", "fathomer.lab.trial"],
+        [sys.executable, "-P", "-m", "fathomer.lab.trial"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,

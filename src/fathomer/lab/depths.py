@@ -69,6 +69,8 @@ def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
     """Answer labelled texts, and look at their words' depths from all sides."""
     if not predictor.knows_depth:
         raise ConfigError(f"the model {predictor.artifact.recipe.model.name} knows no depth")
+    if predictor.multi_label:
+        raise ConfigError("the depths of a model that gives several labels cannot be analysed")
     artifact = predictor.artifact
     data = encode_examples(examples, artifact.tokenizer, artifact.labels, artifact.recipe.text)
     answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS)

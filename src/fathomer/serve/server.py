@@ -191,8 +191,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(2048)
-    except OSError as error:
-        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
+        reason = getattr(error, "strerror", None) or "not the name of a host"
+        raise ConfigError(f"cannot listen on {host} port {port}: {reason}") from None
     return listener
 
 

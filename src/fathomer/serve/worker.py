@@ -145,7 +145,8 @@ def started(
 
     ``digest`` is the checksum of its ``config.json``, which vouches for the rest.
     """
-    command = [sys.executable, "-m", __name__, str(folder), digest, precision, str(threads)]
+    # -P: what lies in the folder where the service is started is not imported.
+    command = [sys.executable, "-P", "-m", __name__, str(folder), digest, precision, str(threads)]
     workers = [RemotePredictor(predictor.artifact, command) for _ in range(number)]
     try:
         for worker in workers:
