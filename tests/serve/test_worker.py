@@ -72,12 +72,15 @@ def test_a_worker_that_cannot_read_something_says_so_and_lives_on(model, capfd):
     assert "a worker could not answer" in capfd.readouterr().err
 
 
-def test_a_worker_that_dies_is_replaced(model):
+def test_a_worker_that_dies_while_it_reads_is_replaced(model):
     with worker(model) as remote:
         [first] = workers_of(os.getpid())
-        os.kill(first, signal.SIGKILL)
+        os.kill(first, signal.SIGSTOP)
+        timer = threading.Timer(1, os.kill, [first, signal.SIGKILL])
+        timer.start()
         with pytest.raises(WorkerError, match="a new one will be started"):
             remote.predict(TEXTS)
+        timer.join()
         assert not remote.able
         assert len(remote.predict(TEXTS)) == 4
         [second] = workers_of(os.getpid())
@@ -180,6 +183,19 @@ def test_a_service_survives_its_workers(model):
         assert statuses.count(500) <= 2  # one for each, told to whoever had asked it
         assert statuses[-1] == 200
         assert len(workers_of(found.process.pid)) == 2
+
+
+def test_workers_that_die_at_rest_are_replaced_before_anybody_asks(model):
+    with service(model, "--workers", "2") as found:
+        first = workers_of(found.process.pid)
+        for pid in first:
+            os.kill(pid, signal.SIGKILL)
+        assert all(map(gone, first))
+        end = time.monotonic() + 60
+        while found.ask("GET", "/v1/health/ready")[0] != 200:
+            assert time.monotonic() < end, "no new workers"
+            time.sleep(0.1)
+        assert [found.predict(["good film"])[0] for _ in range(4)] == [200] * 4
 
 
 def test_a_worker_imports_nothing_from_where_the_service_was_started(model, tmp_path):

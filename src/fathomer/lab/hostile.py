@@ -50,7 +50,7 @@ async def odd_texts(streams: Streams, random: Random) -> None:
     anything = "".join(
         chr(random.choice([0, 9, 10, 0x301, 0x200D, 0x1F600, 65])) for _ in range(300)
     )
-    marks = "a" + "\u0300\u0316" * random.randint(1, 9_000)  # a trap for whoever sorts them
+    marks = "a" + "\u0300\u0316" * random.randint(1, 4_000)  # a trap for whoever sorts them
     texts = [anything, "", "x" * random.randint(1, 20_000), marks, "<img src=x onerror=alert(1)>"]
     body = json.dumps({"texts": texts, "depths": True}, ensure_ascii=False).encode("utf-8")
     streams[1].write(post("/v1/predict", body))

@@ -20,6 +20,9 @@ from fathomer.text.tokenizer import Words
 
 logger = logging.getLogger(__name__)
 
+_ROUND = 1.0
+"""Seconds after which a thread without work looks whether its copy of the model still lives."""
+
 
 class QueueFullError(Exception):
     """Report that too much waits for the model; the argument names the limit."""
@@ -183,11 +186,15 @@ class Batcher:
                     self._answer(predictor, wanted, max_depth)
 
     def _take(self) -> list[Part] | None:
-        """Wait for requests, then a little for company; give None when there will be no more."""
+        """Wait for requests, then a little for company; give None when there will be no more.
+
+        If nobody has come for a while, the batch is empty.
+        """
         with self._changed:
             self._resting += 1
             try:
-                self._changed.wait_for(lambda: self._queue or self._closing)
+                if not self._changed.wait_for(lambda: self._queue or self._closing, _ROUND):
+                    return []
                 if self._closing and not self._queue:
                     return None
                 self._wait_for_company()

@@ -97,6 +97,8 @@ class RemotePredictor(Predictor):
 
     def revive(self) -> None:
         """Start a new process if it has died; try again, until the end, for as long as that fails."""
+        if not self.able:
+            self._discard()
         pause = 1.0
         while self._process is None and not self._closed.is_set():
             try:
