@@ -73,6 +73,40 @@ def test_the_s_lstm_is_our_network_at_full_depth_without_a_sequence():
     assert not torch.allclose(s_lstm(batch).logits, ours(batch).logits, atol=1e-4)
 
 
+@pytest.mark.parametrize("hidden_size", [16, 13])
+def test_the_stack_of_bilstms_is_pytorch_s_over_each_text(hidden_size):
+    network = small_model("bilstm", hidden_size=hidden_size, sequence="none")
+    size, token = hidden_size // 2, tokens_of(network, [4]).shape[1]
+    oracle = nn.LSTM(token, size, num_layers=3, bidirectional=True, batch_first=True).double()
+    weights = {}
+    for number, layer in enumerate(network.layers):
+        for direction, name in enumerate(("", "_reverse")):
+            for ours, theirs in (
+                ("input", "weight_ih"),
+                ("recurrent", "weight_hh"),
+                ("bias", "bias_ih"),
+            ):
+                g, i, f, o = getattr(layer, ours)[direction].chunk(4)
+                weights[f"{theirs}_l{number}{name}"] = torch.cat([i, f, g, o])
+            weights[f"bias_hh_l{number}{name}"] = torch.zeros(4 * size)
+    oracle.load_state_dict(weights)
+    for text, found in zip(RAGGED, answers(network), strict=True):
+        tokens = tokens_of(network, text)
+        states = oracle(tokens[None])[0][0] if text else tokens.new_zeros(0, 2 * size)
+        assert_close(found, network.output(pooled(states)))
+
+
+def test_the_stack_of_bilstms_drops_between_its_layers_only():
+    network = small_model("bilstm", hidden_dropout=0.5).train()
+    network.word_dropout.p = 0.0
+    seen = []
+    network.hidden_dropout.register_forward_hook(
+        lambda _, inputs, __: seen.append(inputs[0].shape[1])
+    )
+    network(WordBatch.from_ids(RAGGED))
+    assert seen == [16, 16, 32]  # between three layers, and before the output
+
+
 @pytest.mark.parametrize("hidden_size", [16, 12, 18])
 def test_the_transformer_is_pytorch_s_encoder_over_each_text(hidden_size):
     network = small_model("transformer", hidden_size=hidden_size)
