@@ -8,11 +8,11 @@ import torch
 
 import fathomer
 from fathomer.artifact import Artifact
-from fathomer.baselines import MODELS
+from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Examples
-from fathomer.errors import DepthError
+from fathomer.errors import ConfigError, DepthError
 from fathomer.fit import fit
 from fathomer.nn import WordBatch
 from fathomer.nn.interface import DirectNetwork
@@ -20,7 +20,7 @@ from fathomer.predictor import Predictor
 from fathomer.training.events import EpochDone
 
 from ..nn.networks import packed
-from .small import LONG, small_model
+from .small import LONG, WORDY, small_config, small_model
 
 SMALL = Recipe().updated(
     {
@@ -88,6 +88,17 @@ def test_a_model_learns_64_examples(name):
     found = Predictor(learned(name)).evaluate(examples_of(64))
     assert found.examples == 64
     assert found.accuracy >= 0.99
+
+
+@every_model
+def test_a_model_that_cannot_find_two_labels_probable_refuses_several(name):
+    """Several labels are told apart by sigmoids: a model whose logits are never above 0 finds none."""
+    if name in ("adasent", "capsule-b", "fasttext"):
+        with pytest.raises(ConfigError, match=f"the model {name} gives one label per text"):
+            build_model(small_config(name, multi_label=True))
+    elif name != "tfidf":  # which asks one logistic regression for each label
+        logits = small_model(name, multi_label=True)(packed(WORDY)).logits
+        assert logits.min() < 0 < logits.max()
 
 
 @every_model

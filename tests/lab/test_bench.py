@@ -249,10 +249,17 @@ def test_the_time_inside_a_method_is_taken_and_the_method_restored():
     assert Clock.tick is tick
 
 
-def test_a_folder_that_is_not_there_is_told_before_the_work(run):
-    code, out, err = run("bench", "--out", "nowhere/speed.json")
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("nowhere/speed.json", "cannot be written (No such file or directory)"),
+        (".", "is a folder; name a file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_work(run, place, told):
+    code, out, err = run("bench", "--out", place)
     assert (code, out) == (2, "")
-    assert err == "fathomer: nowhere: no such folder\n"
+    assert err == f"fathomer: {place}: {told}\n"
 
 
 def test_missing_matplotlib_is_told_before_the_work(run, monkeypatch):

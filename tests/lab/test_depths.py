@@ -110,6 +110,12 @@ def test_the_command_prints_and_draws(run, tmp_path):
     assert "every word at depth" in out
 
 
+def test_where_nothing_can_be_drawn_is_told_before_the_work(run):
+    code, _, err = run("experiment", "depths", "nowhere", "demo", "--plot", "none/depths.png")
+    assert code == 2
+    assert err == "fathomer: none/depths.png: cannot be written (No such file or directory)\n"
+
+
 def test_a_model_without_depth_is_refused():
     recipe = TINY.updated({"model": {"name": "tfidf"}})
     artifact: Artifact = replace(fit(tiny_examples(), recipe).artifact)

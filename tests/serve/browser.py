@@ -86,9 +86,10 @@ def refuse(page, status, **headers):
     page.route("**/v1/predict", lambda route: route.fulfill(**answer), times=1)
 
 
-def invent(page, *, label, words):
+def invent(page, *, label, words, **more):
     """Let the service answer the next question with this."""
     answer = {"label": label, "probabilities": {label: 1}, "truncated": False, "words": words}
+    answer.update(more)
     body = json.dumps({"predictions": [answer]})
     page.route("**/v1/predict", lambda route: route.fulfill(body=body), times=1)
 

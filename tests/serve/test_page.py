@@ -171,6 +171,15 @@ def test_markup_in_a_label_is_text(page):
     assert page.locator("main img").count() == 0
 
 
+def test_many_labels_are_summed_up_where_one_is_right_and_bounded_where_several_may_be(page):
+    shares = {f"label {n}": 0.4 - 0.04 * n for n in range(10)}
+    for labels, told in ((None, "12.0 % together"), (["label 0"], "each at most 8.0 %")):
+        more = {} if labels is None else {"labels": labels}
+        invent(page, label="label 0", words=[], probabilities=shares, **more)
+        ask(page, f"anything {told}")
+        assert page.locator("#probabilities li").last.text_content() == f"2 other labels, {told}"
+
+
 def test_a_dropped_csv_comes_back_with_answers(page):
     rows = [
         {"id": "-5", "text": "The film was good.", "label": '"q" x'},
@@ -247,6 +256,13 @@ def test_tables_are_read_as_pythons_csv_module_reads_them(page):
     assert page.evaluate(script, tables) == [
         [row for row in rows if row not in blank] for rows in read
     ]
+    size = 12_000_000  # more than a regular expression goes back over
+    lengths = """async (table) => {
+        const { parseTable } = await import("./csv.js");
+        return parseTable(table).map((row) => row.map((cell) => cell.length));
+    }"""
+    for cell in ('"' + "x" * size, '"' + '""' * size + '"'):
+        assert page.evaluate(lengths, f"text\n{cell}") == [[4], [size]]
     [german] = page.evaluate(script, ['text;note\n"a;b";"1,5"\n'])
     assert german == [["text", "note"], ["a;b", "1,5"]]
 

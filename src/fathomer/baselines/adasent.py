@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from fathomer.baselines.comparison import ComparisonModel
+from fathomer.baselines.comparison import ComparisonModel, refuse_several_labels
 from fathomer.nn.graph import WordBatch
 
 LEVELS = 40
@@ -28,6 +28,7 @@ class AdaSent(ComparisonModel):
 
     def build(self, token_size: int) -> int:
         """Make the weights that all levels share."""
+        refuse_several_labels(self.config)
         size = self.config.hidden_size
         self.words = nn.Linear(token_size, size)
         self.compose = nn.Linear(2 * size, size)  # W, b

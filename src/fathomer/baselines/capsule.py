@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fathomer.baselines.comparison import ComparisonModel, packed, padded
+from fathomer.baselines.comparison import ComparisonModel, packed, padded, refuse_several_labels
 from fathomer.nn.graph import WordBatch
 
 NGRAMS = (3, 4, 5)
@@ -121,6 +121,7 @@ class CapsuleB(ComparisonModel):
 
     def build(self, token_size: int) -> int:
         """Make the three networks up to their last layer."""
+        refuse_several_labels(self.config)
         size = self.config.hidden_size
         self.ngrams = nn.ModuleList(NGramCapsules(width, token_size, size) for width in NGRAMS)
         return CAPSULES

@@ -11,11 +11,17 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
-from fathomer.errors import DepthError
+from fathomer.errors import ConfigError, DepthError
 from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.graph import WordBatch
 from fathomer.nn.interface import Network, Output
 from fathomer.nn.network import initialise
+
+
+def refuse_several_labels(config: ModelConfig) -> None:
+    """Raise an error where a model's probabilities can only belong to labels of which one is right."""
+    if config.multi_label:
+        raise ConfigError(f"the model {config.name} gives one label per text; choose another model")
 
 
 class Depthless(Network):

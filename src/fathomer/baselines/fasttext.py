@@ -23,7 +23,7 @@ from jaxtyping import Float, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fathomer.baselines.comparison import Depthless
+from fathomer.baselines.comparison import Depthless, refuse_several_labels
 from fathomer.baselines.spelling import vocabulary_spellings
 from fathomer.config import ModelConfig
 from fathomer.data.batches import EncodedTexts
@@ -48,8 +48,7 @@ class FastText(Depthless, DirectNetwork):
         self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
     ) -> None:
         super().__init__(config)
-        if config.multi_label:
-            raise ConfigError("the model fasttext gives one label per text; choose another model")
+        refuse_several_labels(config)
         self.register_buffer("spellings", vocabulary_spellings(config, spellings))
         self.register_buffer("model", torch.zeros(0, dtype=torch.uint8))
 

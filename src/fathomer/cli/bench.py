@@ -66,10 +66,11 @@ def bench(
 
 def _check_places(out: Path | None, plot: Path | None) -> None:
     """Refuse what could not be written."""
-    from fathomer.errors import MissingFileError, require_matplotlib
+    from fathomer.errors import require_matplotlib
+    from fathomer.files import check_writable
 
-    if out and not out.parent.is_dir():
-        raise MissingFileError(f"{out.parent}: no such folder")
+    if out:
+        check_writable(out)
     if plot:
         require_matplotlib()
         plot.mkdir(parents=True, exist_ok=True)

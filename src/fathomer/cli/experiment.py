@@ -188,9 +188,14 @@ def depths(
 
     Example: fathomer experiment depths model trec --plot depths.png
     """
+    from fathomer.errors import require_matplotlib
+    from fathomer.files import check_writable
     from fathomer.lab.depths import analyse_depths, draw_depths
     from fathomer.predictor import load
 
+    if plot:  # before the work, not after it
+        require_matplotlib()
+        check_writable(plot)
     predictor = load(folder)
     source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
     found = analyse_depths(predictor, source.to_score_on)

@@ -50,7 +50,7 @@ class Served:
 def served(folder: Path, *, workers: int = 1) -> Iterator[Served]:
     """Run ``fathomer serve`` on a free port."""
     options = [str(folder), "--port", "0", "--workers", str(workers)]
-    command = [sys.executable, "-m", "fathomer", "serve", *options]
+    command = [sys.executable, "-P", "-m", "fathomer", "serve", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603
     stream = process.stderr
     assert stream is not None

@@ -4,14 +4,20 @@
 export function parseTable(text) {
   text = text.replace(/^\uFEFF/, "");
   const separator = separatorOf(text);
-  const cell = new RegExp(`"((?:[^"]|"")*)"?([^${separator}\r\n]*)|([^${separator}\r\n]*)`, "y");
+  const plain = new RegExp(`[^${separator}\r\n]*`, "y");
   const rows = [];
   let row = [];
   for (let place = 0; place <= text.length; ) {
-    cell.lastIndex = place;
-    const [whole, quoted, rest, plain] = cell.exec(text);
-    row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"') + rest);
-    place += whole.length;
+    let quoted = "";
+    if (text[place] === '"') {
+      const close = closingQuote(text, place + 1);
+      quoted = text.slice(place + 1, close).replaceAll('""', '"');
+      place = Math.min(close + 1, text.length);
+    }
+    plain.lastIndex = place;
+    const [rest] = plain.exec(text);
+    row.push(quoted + rest);
+    place += rest.length;
     const end = text[place];
     place += end === "\r" && text[place + 1] === "\n" ? 2 : 1;
     if (end === separator) continue;
@@ -19,6 +25,16 @@ export function parseTable(text) {
     row = [];
   }
   return rows;
+}
+
+/** Find the quote that ends a cell; two of them are one that belongs to it. */
+function closingQuote(text, place) {
+  for (;;) {
+    const quote = text.indexOf('"', place);
+    if (quote < 0) return text.length;
+    if (text[quote + 1] !== '"') return quote;
+    place = quote + 2;
+  }
 }
 
 /** Choose the separator that the first line has most of. */

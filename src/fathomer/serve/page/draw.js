@@ -26,7 +26,7 @@ export function make(tag, className = "", ...content) {
 /** Draw label and probabilities and, if words have a depth, words, histogram and table. */
 export function drawAnswer(text, answer, maxDepth) {
   byId("label").textContent = shownLabel(answer);
-  drawProbabilities(answer.probabilities);
+  drawProbabilities(answer);
   if (maxDepth === null) return;
   drawWords(text, answer, maxDepth);
   drawHistogram(answer.words, maxDepth);
@@ -34,7 +34,7 @@ export function drawAnswer(text, answer, maxDepth) {
   byId("caption").textContent = captionOf(answer, maxDepth);
 }
 
-function drawProbabilities(probabilities) {
+function drawProbabilities({ probabilities, labels }) {
   const sorted = Object.entries(probabilities).sort(([, a], [, b]) => b - a);
   const rows = sorted.slice(0, MOST_LABELS).map(([label, share]) => {
     const name = make("span", "name", label);
@@ -46,8 +46,10 @@ function drawProbabilities(probabilities) {
   });
   const rest = sorted.slice(MOST_LABELS);
   if (rest.length) {
-    const share = rest.reduce((sum, [, each]) => sum + each, 0);
-    rows.push(make("li", "quiet", `${rest.length} other labels, ${percent(share)} together`));
+    const together = percent(rest.reduce((sum, [, each]) => sum + each, 0));
+    // Where there may be several labels, each has a probability of its own: they have no sum.
+    const shares = labels ? `each at most ${percent(rest[0][1])}` : `${together} together`;
+    rows.push(make("li", "quiet", `${rest.length} other labels, ${shares}`));
   }
   byId("probabilities").replaceChildren(...rows);
 }
