@@ -171,9 +171,12 @@ def _words_note(found: dict[str, Any]) -> str:
     lines = [f"{found['words']:,} words of the test texts, mean depth {found['mean_depth']:.2f}."]
     correlation = found["frequency_correlation"]
     if correlation is not None:
+        rare, frequent = found["by_frequency"][0], found["by_frequency"][-1]
         lines[0] += (
-            " Rank correlation of a word's frequency in these texts with its mean depth: "
-            f"{correlation:+.3f}; words that are rare here are read {_deeper(correlation)}."
+            f" The rarest ({rare['name']} in these texts) are read to "
+            f"{rare['mean_depth']:.2f}, the most frequent ({frequent['name']}) to "
+            f"{frequent['mean_depth']:.2f}. Rank correlation of frequency and mean depth, over the "
+            f"different words: {correlation:+.3f}."
         )
     lines.append(_worth(found["accuracy"], found["dealt"]))
     for kind in ("deepest", "shallowest"):
@@ -196,9 +199,3 @@ def _worth(selected: float, dealt: Sequence[float]) -> str:
         f"random, {len(dealt)} times: {min(dealt):.2%} to {max(dealt):.2%}, {mean(dealt):.2%} in the mean. "
         f"{verdict}."
     )
-
-
-def _deeper(correlation: float) -> str:
-    if abs(correlation) < 0.1:
-        return "about as deeply as others"
-    return "more deeply" if correlation < 0 else "less deeply"
