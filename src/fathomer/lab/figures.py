@@ -81,13 +81,22 @@ def _sweep_table(runs: Sequence[Run], sweep: Sweep) -> Table:
         rows.append(cells)
     parts = ("accuracy", "words/s", "depth")
     header = ["L", *(f"{kind}, {part}" for kind in KINDS for part in parts)]
-    texts = max(run.examples for run in runs if run.corpus == sweep.corpus)
-    share = max(found["adaptive", "accuracy"].values())
-    error = 100 * (share * (1 - share) / texts) ** 0.5
+    error = _standard_error(max(found["adaptive", "accuracy"].values()), runs, sweep)
+    texts = _texts(runs, sweep)
     note = (
         f"Chance alone moves an accuracy on {texts:,} texts by {error:.1f} points (standard error)."
     )
     return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows, note)
+
+
+def _texts(runs: Sequence[Run], sweep: Sweep) -> int:
+    """Count the test texts."""
+    return max(run.examples for run in runs if run.corpus == sweep.corpus)
+
+
+def _standard_error(share: float, runs: Sequence[Run], sweep: Sweep) -> float:
+    """Say by how many points an accuracy on so many texts differs by chance."""
+    return float(100 * (share * (1 - share) / _texts(runs, sweep)) ** 0.5)
 
 
 def _samples_table(run: Run) -> Table:
@@ -120,15 +129,20 @@ def _draw_sweep(runs: Sequence[Run], sweep: Sweep, path: Path) -> Path:
 
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     accuracy, speed = figure.subplots(1, 2)
-    for kind, colour in zip(KINDS, (COLOURS["fathomer"], OTHERS), strict=True):
-        for axes, name, scale in (
-            (accuracy, "accuracy", 100.0),
-            (speed, "predict_words_per_second", 0.001),
-        ):
-            points = curve(runs, sweep, kind, name)
-            values = [scale * value for value in points.values()]
-            axes.plot(list(points), values, marker="o", color=colour, label=kind)
-    accuracy.set(xlabel="largest depth L", ylabel=f"accuracy on {sweep.corpus} (%)")
+    for kind, colour, shift in zip(KINDS, (COLOURS["fathomer"], OTHERS), (-0.1, 0.1), strict=True):
+        shares = curve(runs, sweep, kind, "accuracy")
+        accuracy.errorbar(
+            [depth + shift for depth in shares],
+            [100 * share for share in shares.values()],
+            yerr=[_standard_error(share, runs, sweep) for share in shares.values()],
+            marker="o", color=colour, elinewidth=1,
+        )  # fmt: skip
+        speeds = curve(runs, sweep, kind, "predict_words_per_second")
+        thousands = [value / 1000 for value in speeds.values()]
+        speed.plot(list(speeds), thousands, marker="o", color=colour, label=kind)
+    accuracy.set(
+        xlabel="largest depth L", ylabel=f"accuracy on {sweep.corpus} (%) ± standard error"
+    )
     speed.set(xlabel="largest depth L", ylabel="thousand words per second", ylim=(0, None))
     speed.legend(frameon=False)
     for axes in (accuracy, speed):

@@ -47,12 +47,8 @@ class Group:
     @property
     def speed_up(self) -> float | None:
         """Say how many times as fast the models are with the selected depths as with all at the largest."""
-        ratios = [
-            run.predict_words_per_second / row["words_per_second"]
-            for run in self.runs
-            for row in run.forced
-            if row["depth"] == run.recipe.model.max_depth
-        ]
+        speeds = [(run.predict_words_per_second, run.full_depth_speed) for run in self.runs]
+        ratios = [selected / full for selected, full in speeds if full]
         return mean(ratios) if ratios else None
 
     @property

@@ -85,6 +85,13 @@ class Run:
         """Say of each test text whether it was answered rightly."""
         return unpack_bits(self.correct, self.examples)
 
+    @property
+    def full_depth_speed(self) -> float | None:
+        """Give the words per second with every word at the largest depth, if that was measured."""
+        largest = self.recipe.model.max_depth
+        found = (row["words_per_second"] for row in self.forced if row["depth"] == largest)
+        return next(found, None)
+
     def save(self, results: Path) -> Path:
         """Write the run into the folder of results."""
         path = results / RUNS / f"{self.name}.json"
