@@ -69,10 +69,13 @@ def run(
     from fathomer.lab.trial import Job
 
     path = find_experiment(recipe)
-    plans = _chosen(Experiment.from_toml(path).plans(vectors=vectors), only)
+    experiment = Experiment.from_toml(path)
+    plans = _chosen(experiment.plans(vectors=vectors), only)
     left = [plan for plan in plans if not plan.find(results)][:limit]
     messages, threads = messages_console(), threads_of(jobs)
-    messages.print(f"{len(plans)} runs, {len(left)} of them to do; {threads} threads each")
+    messages.print(
+        f"{experiment.title or path.name}: {len(plans)} runs, {len(left)} of them to do; {threads} threads each"
+    )
     if dry_run and as_json:
         print_json({"runs": len(plans), "left": [plan.name for plan in left]})
         return
@@ -132,6 +135,12 @@ def repeat(
             Crew([job], before.machine["threads"], 1, messages_console().print).work()
         (now,) = read_runs(Path(results))
     same = now.correct == before.correct
+    if now.checksums != before.checksums:
+        messages_console().print("The texts or vectors are not those of the run.")
+    if now.machine["processor"] != before.machine.get("processor"):
+        messages_console().print(
+            f"The run was made on another processor ({before.machine.get('processor')})."
+        )
     if as_json:
         print_json({"before": before.accuracy, "now": now.accuracy, "same_answers": same})
     else:
@@ -153,15 +162,13 @@ def report(
 
     Example: fathomer experiment report --results results --out RESULTS.md
     """
-    from fathomer.lab.claims import all_claims
-    from fathomer.lab.results import write_results
+    from fathomer.lab.results import judged, write_results
     from fathomer.lab.runs import read_runs
 
-    runs = read_runs(results)
-    if not runs:
+    if not read_runs(results):
         raise MissingFileError(f"{results}: holds no runs")
     written = write_results(results, out)
-    claims = all_claims(runs)
+    claims = judged(results)
     if as_json:
         print_json(
             {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}
@@ -188,6 +195,7 @@ def depths(
 
     Example: fathomer experiment depths model trec --plot depths.png
     """
+    from fathomer.data.corpora import describe
     from fathomer.errors import require_matplotlib
     from fathomer.files import check_writable
     from fathomer.lab.depths import analyse_depths, draw_depths
@@ -202,7 +210,8 @@ def depths(
     if plot:
         draw_depths(found, plot)
     if as_json:
-        print_json(found.to_dict())
+        model = predictor.artifact.metrics.get("command")
+        print_json({"model": model, **describe(source), **found.to_dict()})
     else:
         _print_depths(found)
 

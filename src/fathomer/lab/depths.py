@@ -82,7 +82,6 @@ def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
     counts = np.bincount(which)
     means = np.bincount(which, weights=depths) / counts
     starts = np.repeat(data.texts.starts[:-1], data.texts.lengths)
-    ranked = _ranked(names, counts, means)
     return Depths(
         words=len(depths),
         mean_depth=float(depths.mean()),
@@ -94,8 +93,8 @@ def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
             np.arange(len(depths)) - starts + 1, depths, (1, 2, 3, 5, 10, 50, 200)
         ),
         by_vocabulary=_by_vocabulary(np.asarray(data.texts.ids) >= 0, depths),
-        deepest=ranked[::-1][:EXTREMES],
-        shallowest=ranked[:EXTREMES],
+        deepest=_first(names, counts, means, by=-means),
+        shallowest=_first(names, counts, means, by=means),
         frequency_correlation=spearman(counts, means),
         forced=tuple(
             Forced(depth, _accuracy(predictor, data, np.full_like(answers.depths, depth)))
@@ -148,13 +147,17 @@ def _by_vocabulary(known: NDArray[np.bool_], depths: NDArray[np.float64]) -> tup
     )
 
 
-def _ranked(
-    names: NDArray[np.str_], counts: NDArray[np.int64], means: NDArray[np.float64]
+def _first(
+    names: NDArray[np.str_],
+    counts: NDArray[np.int64],
+    means: NDArray[np.float64],
+    *,
+    by: NDArray[np.float64],
 ) -> tuple[Row, ...]:
-    """Sort the frequent words by mean depth, the shallowest first."""
+    """Choose the frequent words that come first in an order; of equal ones, those that occur most."""
     enough = min(FREQUENT, int(np.sort(counts)[-2 * EXTREMES :].min()))
     chosen = np.flatnonzero(counts >= enough)
-    order = chosen[np.lexsort((names[chosen], means[chosen]))]
+    order = chosen[np.lexsort((names[chosen], -counts[chosen], by[chosen]))][:EXTREMES]
     return tuple(Row(str(names[i]), int(counts[i]), float(means[i])) for i in order)
 
 

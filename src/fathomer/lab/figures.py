@@ -84,7 +84,8 @@ def _sweep_table(runs: Sequence[Run], sweep: Sweep) -> Table:
     error = _standard_error(max(found["adaptive", "accuracy"].values()), runs, sweep)
     texts = _texts(runs, sweep)
     note = (
-        f"Chance alone moves an accuracy on {texts:,} texts by {error:.1f} points (standard error)."
+        f"One run each. Chance alone moves an accuracy on {texts:,} texts by {error:.1f} points (standard "
+        "error). The runs were timed at different hours on shared machines."
     )
     return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows, note)
 

@@ -52,6 +52,14 @@ class Group:
         return mean(ratios) if ratios else None
 
     @property
+    def forced(self) -> dict[float, float]:
+        """Give the mean accuracy with every word at the same depth, by depth."""
+        found: defaultdict[float, list[float]] = defaultdict(list)
+        for row in (row for run in self.runs for row in run.forced):
+            found[row["depth"]].append(row["accuracy"])
+        return {depth: mean(each) for depth, each in found.items()}
+
+    @property
     def folds(self) -> tuple[int, ...]:
         """Name the folds of the cross validation that were run."""
         return tuple(sorted({run.fold for run in self.runs if run.fold}))

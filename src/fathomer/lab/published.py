@@ -71,6 +71,10 @@ class Published:
         """Give the accuracy (%) of each system that the paper has a figure of."""
         return {s.name: s.accuracy[corpus] for s in self.systems if corpus in s.accuracy}
 
+    def averages(self) -> dict[str, float]:
+        """Give the average accuracy (%) of each system over the corpora of Amazon-16."""
+        return {s.name: s.average for s in self.systems if s.table == 2 and s.average}
+
 
 @cache
 def published() -> Published:

@@ -2,15 +2,18 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from fathomer.data.corpora import CORPORA
 from fathomer.files import write_atomically
 from fathomer.lab.claims import RULE, Claim, all_claims
 from fathomer.lab.figures import draw_figures, figure_tables
 from fathomer.lab.groups import MARKS, find_group
+from fathomer.lab.published import published
 from fathomer.lab.runs import Run, read_runs
 from fathomer.lab.tables import NOTHING, Table, all_tables
 
@@ -19,7 +22,7 @@ TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
 _OPENING = """# Results
 
 What the paper says, and what {count} runs of this implementation say. This page is generated
-from `results/runs` by `fathomer experiment report` and never edited.
+from `results` by `fathomer experiment report` and never edited.
 
 ## What was and was not reproduced
 
@@ -38,29 +41,46 @@ brackets the number of runs; "–": not run, or not published. Letters mark what
 
 {legend}
 
-Vectors of these runs: {vectors}. All models have the same settings on a corpus, and these were chosen with our
-model, on held-out texts and by the time that they take: one that wants others, above all a Transformer, is
-weaker here than it could be (`docs/log.md` has examples).
-"""
+Vectors of these runs: {vectors}. All models have the same settings on a corpus. `docs/log.md` says how they
+were chosen: mostly with our model, on held-out texts, and by the time that they take. A model that wants
+others, above all a Transformer, is weaker here than it could be. Models also have the same hidden size, where
+the paper made their parameters alike: the column "size" below says how many a rival has. Few epochs hold all of
+them back.
+{sources}"""
 
 
 def results_page(results: Path, *, beside: Path) -> str:
     """Write the page from the runs in a folder; ``beside`` is the folder that the page will be in."""
     runs = read_runs(results)
-    claims = all_claims(runs)
+    claims = judged(results)
     rows = [f"| {c.claim} | {c.verdict} | {c.numbers or NOTHING} |" for c in claims]
     opening = _OPENING.format(
         count=f"{len(runs):,}",
-        summary=_summary(claims),
+        summary="\n".join([*_summary(claims), *_standing(runs)]),
         rule=RULE,
         claims="\n".join(rows),
         vectors=", ".join(sorted({f"`{run.vectors}`" for run in runs if run.vectors})) or NOTHING,
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
+        sources=_sources(runs),
     )
     tables = [table.to_markdown() for table in all_tables(runs)]
     figures = _figures(runs, _link(results / FIGURES, beside))
-    analysed = [_analysis(path, beside) for path in sorted((results / DEPTHS).glob("*.json"))]
+    analysed = [
+        _analysis(found, results / DEPTHS / f"{name}.png", beside)
+        for name, found in read_analyses(results).items()
+    ]
     return "\n".join([opening, *tables, *figures, *_depths(runs), *analysed])
+
+
+def judged(results: Path) -> list[Claim]:
+    """Judge the paper's claims by all that a folder of results holds."""
+    return all_claims(read_runs(results), read_analyses(results))
+
+
+def read_analyses(results: Path) -> dict[str, dict[str, Any]]:
+    """Read what `fathomer experiment depths --json` has found, by the names of the files."""
+    paths = sorted((results / DEPTHS).glob("*.json"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def write_results(results: Path, out: Path, *, draw: bool = True) -> list[Path]:
@@ -76,7 +96,7 @@ def write_results(results: Path, out: Path, *, draw: bool = True) -> list[Path]:
     return [*written, *(draw_figures(runs, results / FIGURES) if draw else [])]
 
 
-def _summary(claims: Sequence[Claim]) -> str:
+def _summary(claims: Sequence[Claim]) -> list[str]:
     """Say in a few sentences how the claims fared."""
     words = {
         "reproduced": "Reproduced",
@@ -88,8 +108,32 @@ def _summary(claims: Sequence[Claim]) -> str:
     for verdict, word in words.items():
         named = [claim.claim for claim in claims if claim.verdict == verdict]
         if named:
-            lines.append(f"{word}: {'; '.join(named)}.")
-    return "\n".join(lines)
+            lines.append(f"- {word}: {'; '.join(named)}.")
+    return lines
+
+
+def _standing(runs: Sequence[Run]) -> list[str]:
+    """Say how far ours is from the paper's own accuracy, on all of Amazon-16 in the mean."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for corpus in CORPORA:
+        group = find_group(runs, corpus, "fathomer")
+        if group:
+            theirs = published().accuracies(corpus)["fathomer"]
+            found[corpus.partition("/")[0]].append(100 * group.mean("accuracy") - theirs)
+    if not found:
+        return []
+    shown = ", ".join(f"{corpus} {mean(gaps):+.2f}" for corpus, gaps in found.items())
+    return [f"- Our accuracy against the paper's own, in points: {shown}."]
+
+
+def _sources(runs: Sequence[Run]) -> str:
+    """Say where a run's commit does not name its sources completely."""
+    dirty = sum(str(run.commit).endswith("-dirty") for run in runs)
+    return (
+        f"{dirty} runs were made with changes that were committed later: their `commit` ends in `-dirty`.\n"
+        if dirty
+        else ""
+    )
 
 
 def _link(folder: Path, beside: Path) -> str:
@@ -111,13 +155,13 @@ def _depths(runs: Sequence[Run]) -> list[str]:
         group = find_group(runs, corpus, "fathomer")
         if group is None:
             continue
-        run = group.runs[0]
-        forced = ", ".join(f"{row['depth']:g}: {row['accuracy']:.2%}" for row in run.forced)
+        forced = ", ".join(f"{depth:g}: {found:.2%}" for depth, found in group.forced.items())
         sampled = f"{group.mean('mean_depth_sampled'):.2f}"
         selected = _spread([run.mean_depth for run in group.runs])
         faster = f"{group.speed_up:.2f}" if group.speed_up else NOTHING
         name = f"{corpus} ({len(group.runs)}) {group.marks}".rstrip()
-        rows.append([name, sampled, selected, faster, f"{run.accuracy:.2%}", forced or NOTHING])
+        accuracy = f"{group.mean('accuracy'):.2%}"
+        rows.append([name, sampled, selected, faster, accuracy, forced or NOTHING])
     if not rows:
         return []
     header = [
@@ -131,7 +175,7 @@ def _depths(runs: Sequence[Run]) -> list[str]:
     note = (
         "Mean depths, of at most 9, and of several runs the lowest and the highest: were depths drawn evenly, "
         "their mean would be 5. Faster: how many times as fast a model predicts as the same model with every "
-        "word at depth 9, in the mean. The last two columns are of one run: its accuracy with the "
+        "word at depth 9, both timed in the same run. The last two columns are the accuracy with the "
         "selected depths, and with every word at the same depth."
     )
     return [Table("depths", "How deep words are read", header, rows, note).to_markdown()]
@@ -147,41 +191,46 @@ def _spread(values: Sequence[float]) -> str:
     return f"{shown} ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else shown
 
 
-def _analysis(path: Path, beside: Path) -> str:
-    """Say which words are read deeply, as `fathomer experiment depths --json` has found."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+def _analysis(found: Mapping[str, Any], picture: Path, beside: Path) -> str:
+    """Say which words are read deeply, and show the picture that stands beside what was found."""
     rows = [
         [kind.removeprefix("by_"), *(f"{r['name']}: {r['mean_depth']:.2f}" for r in found[kind])]
         for kind in ("by_frequency", "by_length", "by_position", "by_vocabulary")
     ]
     width = max(map(len, rows))
     table = Table(
-        path.stem,
-        f"Which words are read deeply: {path.stem}",
+        picture.stem,
+        f"Which words are read deeply: {picture.stem}",
         ["words by", *["mean depth"] * (width - 1)],
         [row + [""] * (width - len(row)) for row in rows],
         _words_note(found),
     )
-    picture = path.with_suffix(".png")
     link = f"\n![mean depth of words]({_link(picture, beside)})\n" if picture.exists() else ""
     return table.to_markdown() + link
 
 
-def _words_note(found: dict[str, Any]) -> str:
-    lines = [f"{found['words']:,} words of the test texts, mean depth {found['mean_depth']:.2f}."]
+def _words_note(found: Mapping[str, Any]) -> str:
+    lines = [f"{found['words']:,} words, mean depth {found['mean_depth']:.2f}."]
+    if found.get("model"):
+        fold = f", fold {found['fold']} of {found['folds']}" if "fold" in found else ""
+        lines.insert(0, f"Texts: {found['data_name']}{fold}. Model: `{found['model']}`.")
     correlation = found["frequency_correlation"]
     if correlation is not None:
         rare, frequent = found["by_frequency"][0], found["by_frequency"][-1]
-        lines[0] += (
+        lines[-1] += (
             f" The rarest ({rare['name']} in these texts) are read to "
             f"{rare['mean_depth']:.2f}, the most frequent ({frequent['name']}) to "
             f"{frequent['mean_depth']:.2f}. Rank correlation of frequency and mean depth, over the "
             f"different words: {correlation:+.3f}."
         )
     lines.append(_worth(found["accuracy"], found["dealt"]))
+    curve = ", ".join(f"{row['depth']}: {row['accuracy']:.2%}" for row in found["forced"])
+    lines.append(f"With every word at the same depth: {curve}.")
     for kind in ("deepest", "shallowest"):
         words = ", ".join(f"{row['name']} ({row['mean_depth']:.1f})" for row in found[kind])
-        lines.append(f"The {kind} frequent words: {words}.")
+        alike = found[kind][0]["mean_depth"] == found[kind][-1]["mean_depth"]
+        some = ", of all that share a depth" if alike else ""
+        lines.append(f"The {kind} frequent words{some}: {words}.")
     return "\n\n".join(lines)
 
 

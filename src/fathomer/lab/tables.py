@@ -52,27 +52,31 @@ def all_tables(runs: Sequence[Run]) -> list[Table]:
 
 def table1() -> Table:
     """Compare the corpora with what the paper says of them."""
-    rows = []
+    rows, papers = [], {each.corpus: each for each in published().corpora}
     for corpus in CORPORA.values():
-        ours, theirs = corpus.words, corpus.published
+        family, _, one_of_several = corpus.name.partition("/")
+        ours, theirs, in_all = corpus.words, papers[family], " in all" if one_of_several else ""
         rows.append(
             [
                 corpus.name,
                 str(len(set(corpus.labels.values()))),
                 f"{ours.average:.0f}" if ours else NOTHING,
-                f"{theirs.lengths.average:.0f}",
+                str(theirs.average_length),
                 f"{ours.longest:,}" if ours else NOTHING,
-                f"{theirs.lengths.longest:,}",
+                f"{theirs.max_length:,}",
                 *(f"{size:,}" if size else "CV" for size in corpus.sizes),
-                f"{theirs.train:,}",
-                f"{theirs.test:,}" if theirs.test else "CV",
+                f"{theirs.train:,}{in_all}",
+                f"{theirs.test:,}{in_all}" if theirs.test else "CV",
             ]
         )
     header = [
         "corpus", "labels", "mean words", "paper", "longest", "paper", "train", "test",
         "train, paper", "test, paper",
     ]  # fmt: skip
-    note = "The paper gives Amazon-16's figures for its 16 corpora together."
+    note = (
+        "CV: cross validation, in ten parts; the paper's table has ten, its text five. The paper gives "
+        "Amazon-16's figures for its 16 corpora together."
+    )
     return Table("table1", "Table 1: the corpora", header, rows, note)
 
 
@@ -97,7 +101,10 @@ def table2(runs: Sequence[Run]) -> Table:
         shown = f"{theirs[0]:.1f}" if theirs and theirs[0] is not None else NOTHING
         ours = [_mean(groups, name) if whole else NOTHING for name in ("accuracy", UNSEEN)]
         averages += [*ours, shown]
-    note = "Unseen texts: the test texts that do not stand in the training part too."
+    note = (
+        "Unseen texts: the test texts that do not stand in the training part too.\n\n"
+        + _epochs(corpora, runs)
+    ).rstrip()
     return Table("table2", "Table 2: accuracy on Amazon-16", header, [*rows, averages], note)
 
 
@@ -126,7 +133,21 @@ def table3(runs: Sequence[Run]) -> Table:
     ]
     notes = [line for corpus in corpora for line in _cautions(corpus, found[corpus])]
     title = "Table 3: accuracy on the other corpora"
-    return Table("table3", title, header, rows, "\n".join(notes))
+    epochs = _epochs(corpora, runs)
+    return Table(
+        "table3", title, header, rows, "\n\n".join([*notes, *([epochs] if epochs else [])])
+    )
+
+
+def _epochs(corpora: Sequence[str], runs: Sequence[Run]) -> str:
+    """Say for how many epochs models were trained, if they were."""
+    groups = {corpus: find_group(runs, corpus, "fathomer") for corpus in corpora}
+    epochs = {c: group.runs[0].recipe.train.epochs for c, group in groups.items() if group}
+    if not epochs:
+        return ""
+    if len({*epochs.values()}) == 1:
+        return f"Epochs of training: {next(iter(epochs.values()))}."
+    return f"Epochs of training: {', '.join(f'{c} {number}' for c, number in epochs.items())}."
 
 
 def _cautions(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
@@ -140,8 +161,8 @@ def _cautions(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
         part = Group(tuple(run for run in ours.runs if run.fold in common))
         named = " and ".join(map(str, sorted(common)))
         yield (
-            f"{corpus}: ours was run on {len(ours.folds)} folds, the others on folds {named}; "
-            f"on these ours has {part.cell()}."
+            f"{corpus}: ours was run on {len(ours.folds)} folds; on folds {named}, which all have read, "
+            f"it has {part.cell()}."
         )
 
 
@@ -207,18 +228,22 @@ def significance(runs: Sequence[Run]) -> Table:
         for model in _models(runs, [corpus])[1:]:
             pair = find_pair(runs, corpus, model)
             found = compare(pair) if pair else None
-            if found:
+            if pair and found:
                 verdict = "no"
                 if found.significant:
                     verdict = "ours is better" if found.gain > 0 else "ours is worse"
                 bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
-                cells = [f"{found.texts:,}", f"{100 * found.gain:+.2f}", bounds, found.shown_p]
-                rows.append([corpus, model, *cells, verdict])
-    header = ["corpus", "rival", "texts", "gain", "95 %", "p", "significant"]
+                ours, theirs = (group.mean("parameters") for group in pair)
+                size = f"{theirs / ours:.2f}" if theirs else NOTHING
+                cells = [f"{found.texts:,}", str(found.runs), size, f"{100 * found.gain:+.2f}"]
+                rows.append([corpus, model, *cells, bounds, found.shown_p, verdict])
+    header = ["corpus", "rival", "texts", "runs", "size", "gain", "95 %", "p", "significant"]
     note = (
         "Paired bootstrap over the test texts that both have answered (10,000 samples; the answers of "
-        "several seeds to a text are averaged). Gains are in points of accuracy. The bounds do not hold "
-        "the chance of the training itself; p is two-sided and not corrected for many comparisons."
+        "several seeds to a text are averaged). Runs: trainings of the side that has fewer. Size: the rival's "
+        "trained parameters as a share of ours. Gains are in points of accuracy. The bounds do not hold the "
+        "chance of the training itself, which after one training may be as large as the gain; p is two-sided "
+        "and not corrected for many comparisons."
     )
     return Table("significance", "Ours against each rival", header, rows, note)
 
