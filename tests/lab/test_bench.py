@@ -154,6 +154,7 @@ def test_a_complete_run_has_all_rows(field):
             assert (lengths, "tokenizer", batch, None, None) in keys
         assert (lengths, "dense padded", 32, 9, "float32") in keys
     assert ("imdb", "transformer, one by one", 32, None, "float32") in keys
+    assert ("imdb", "bilstm, our layers", 32, None, "float32") in keys
     trained = {each.name for each in entered if each.name.endswith(" training")}
     assert trained == {
         f"{name} training" for name in ("fathomer", "dense padded", "bilstm", "transformer")
@@ -175,6 +176,7 @@ def test_every_contestant_runs_and_takes_time(field):
         field.predict_unfolded(workload, 2), *field.predict_rivals(workload),
         field.train(workload, 2), *field.train_rivals(workload), field.transitions(workload, 2),
         field.products(workload, 2), field.tokenizer(workload), field.predict_one_by_one(workload),
+        field.predict_own_layers(workload),
     ]  # fmt: skip
     for each in entered:
         assert each.run() > 0, each.name

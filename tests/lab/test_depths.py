@@ -51,6 +51,14 @@ def test_the_deepest_words_are_deeper_than_the_shallowest(monkeypatch):
     assert deepest[0] > shallowest[0]
 
 
+def test_of_words_of_equal_depth_the_most_frequent_are_named(monkeypatch):
+    monkeypatch.setattr(depths_module, "EXTREMES", 2)
+    names, counts = np.array(["a", "b", "c", "d"]), np.array([1, 5, 9, 5])
+    means = np.array([2.0, 2.0, 2.0, 2.0])
+    rows = depths_module._first(names, counts, means, by=-means)
+    assert [row[:2] for row in rows] == [("c", 9), ("b", 5)]
+
+
 def test_a_forced_depth_is_the_depth_of_every_word(found):
     predictor = Predictor(tiny_artifact())
     artifact = predictor.artifact

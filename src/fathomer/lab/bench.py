@@ -10,6 +10,7 @@ from fathomer.lab.contestants import (
     DENSE,
     FATHOMER,
     ONE_BY_ONE,
+    OWN_LAYERS,
     PRODUCTS,
     TOKENIZER,
     TRAINING,
@@ -124,7 +125,7 @@ def enter(field: Field, plan: Plan) -> list[Contestant]:
     if plan.complete:
         return entered
     wanted = {key for ratio in ratios_of(plan).values() for key in (ratio.first, ratio.second)}
-    wanted |= {Key(TOKENIZER, 32, precision=None), Key(ONE_BY_ONE, 32)}
+    wanted |= {Key(TOKENIZER, 32, precision=None), Key(ONE_BY_ONE, 32), Key(OWN_LAYERS, 32)}
     return [
         each for each in entered if each.lengths == plan.reviews.name and key_of(each) in wanted
     ]
@@ -151,6 +152,7 @@ def _parts(field: Field, plan: Plan) -> Iterator[Contestant]:
     yield field.products(workload, 3)
     yield field.predict_unfolded(workload, 3)
     yield field.predict_one_by_one(workload)
+    yield field.predict_own_layers(workload)
     yield field.train(workload, 3)
     # Few reviews: what the dense network keeps for its way back grows with the padding.
     for smaller in (_workload(plan.reviews, 8, plan), _workload(plan.questions, 32, plan)):

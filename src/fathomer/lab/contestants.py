@@ -16,6 +16,7 @@ from fathomer.lab.race import Contestant, timed
 from fathomer.lab.rivals import (
     BiLSTMRival,
     DensePadded,
+    OwnBiLSTMRival,
     TransformerRival,
     of_equal_size,
 )
@@ -30,11 +31,12 @@ from fathomer.text.vocabulary import spell
 
 FATHOMER, DENSE, BILSTM, TRANSFORMER = "fathomer", "dense padded", "bilstm", "transformer"
 UNFOLDED, TRANSITIONS, PRODUCTS = "fathomer unfolded", "word transitions", "bare products"
-ONE_BY_ONE, TOKENIZER = "transformer, one by one", "tokenizer"
+OWN_LAYERS, ONE_BY_ONE = "bilstm, our layers", "transformer, one by one"
+TOKENIZER = "tokenizer"
 TRAINING = " training"
 """What the name of a training step ends with."""
 
-Rival = TypeVar("Rival", BiLSTMRival, TransformerRival)
+Rival = TypeVar("Rival", BiLSTMRival, OwnBiLSTMRival, TransformerRival)
 Classify = Callable[[WordBatch, Tensor], Tensor]
 
 
@@ -52,6 +54,7 @@ class Field:
                 BILSTM: self._rival(BiLSTMRival, size),
                 TRANSFORMER: self._rival(TransformerRival, size),
             }
+            self.own_layers = self._rival(OwnBiLSTMRival, size)
         self.dense = DensePadded(self.network).eval()
         self.folded = folded(self.network)
         self.quantised = quantised_network(self.network)
@@ -88,12 +91,17 @@ class Field:
             for name, rival in self.rivals.items()
         ]
 
+    def predict_own_layers(self, workload: Workload) -> Contestant:
+        """Enter a BiLSTM of equal size made of our layers."""
+        model = self._predicting(self.own_layers)
+        return self._enter(OWN_LAYERS, workload, None, without_depths(model))
+
     def predict_one_by_one(self, workload: Workload) -> Contestant:
         """Enter the Transformer with one text at a time: in a batch, its attention pads them."""
         model = self._predicting(self.rivals[TRANSFORMER])
         return self._enter(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
 
-    def _predicting(self, rival: BiLSTMRival | TransformerRival) -> nn.Module:
+    def _predicting(self, rival: BiLSTMRival | OwnBiLSTMRival | TransformerRival) -> nn.Module:
         model = sharing(rival, type(rival))
         model.embedding = self.folded.embedding  # the table of characters serves rivals, too
         return model
