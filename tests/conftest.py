@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jaxtyping
 import pytest
+from hypothesis import HealthCheck, settings
 
 # One thread, here and in the processes that tests start: small networks gain nothing from a second
 # one, and lose much when another program wants its core.
@@ -21,6 +22,17 @@ jaxtyping.install_import_hook("fathomer.nn", "beartype.beartype")
 # A shell that runs the tests in the background has them ignore Ctrl-C; the commands that they start
 # would inherit that, and some tests are about Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# The same texts every time, however busy the machine is: who changes a thing sees its own mistakes.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("fixed")
 
 
 class Demo(NamedTuple):

@@ -184,7 +184,7 @@ def test_a_recipe_that_is_not_there_or_is_a_folder_is_an_error_of_ours(tmp_path)
 
 
 @given(sections=SOME_SETTINGS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_recipe_is_the_same_after_a_round_trip(tmp_path_factory, sections):
     recipe = Recipe.from_dict(sections)
     path = tmp_path_factory.getbasetemp() / "recipe.toml"

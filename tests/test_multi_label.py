@@ -102,7 +102,7 @@ def test_a_label_is_given_from_its_threshold_on(artifact):
     assert (careful.labels, careful.label) == ((), None)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from([0.1, 0.2, 0.45, 0.6, 0.8]), st.integers(0, 1)),

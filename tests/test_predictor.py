@@ -22,7 +22,7 @@ def predictor():
     return Predictor(tiny_artifact())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts=st.lists(ANY_TEXT, max_size=5))
 def test_any_texts_get_one_sound_answer_each(texts):
     predictions = Predictor(tiny_artifact()).predict(texts)
@@ -38,7 +38,7 @@ def test_any_texts_get_one_sound_answer_each(texts):
             assert 1 <= word.depth <= 4
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=6), data=st.data())
 def test_an_answer_depends_neither_on_company_nor_on_order(texts, data):
     predictor = Predictor(tiny_artifact())

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathomer import predictor as predictor_module
@@ -54,7 +54,6 @@ ANSWERS = st.lists(
 
 
 @given(ANSWERS)
-@settings(deadline=None)
 def test_confusions_are_counted_as_a_plain_loop_counts_them(answers):
     report = report_of(answers)
     counted = Counter((label, predicted) for _, label, predicted, *_ in answers)
@@ -67,7 +66,6 @@ def test_confusions_are_counted_as_a_plain_loop_counts_them(answers):
 
 
 @given(ANSWERS)
-@settings(deadline=None)
 def test_each_text_is_in_one_group_of_lengths(answers):
     groups = report_of(answers).by_length
     assert 1 <= len(groups) <= 4

@@ -134,7 +134,7 @@ def test_a_key_that_only_a_later_object_has_is_not_written_over(tmp_path):
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1), tab=st.booleans())
 @example(rows=[("a\rb", "\r"), ("a\tb", ","), ('"', "\n")], tab=False)
 def test_any_cells_come_back_as_they_were(tmp_path_factory, rows, tab):

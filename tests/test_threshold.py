@@ -31,7 +31,7 @@ def scores_of(probabilities, right, threshold):
     return hits / max(1, given.sum()), hits / len(right), int(given.sum())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(pairs=PAIRS, wanted=st.sampled_from([0.2, 0.5, 0.8, 1.0]), what=st.sampled_from([0, 1]))
 def test_no_other_threshold_does_better(pairs, wanted, what):
     probabilities, right = map(np.asarray, zip(*pairs, strict=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathomer.data.batches import EncodedTexts, plan_batches
@@ -41,7 +41,6 @@ def unpacked(packed) -> list[list[str | int]]:
 
 
 @given(lengths=LENGTHS, budget=BUDGETS, seed=SEEDS)
-@settings(deadline=None)
 def test_no_batch_exceeds_the_budget_unless_a_text_stands_alone(lengths, budget, seed):
     for batch in plan(lengths, budget, seed):
         assert batch
@@ -49,7 +48,6 @@ def test_no_batch_exceeds_the_budget_unless_a_text_stands_alone(lengths, budget,
 
 
 @given(lengths=LENGTHS, budget=BUDGETS, seed=SEEDS)
-@settings(deadline=None)
 def test_every_text_is_in_exactly_one_batch(lengths, budget, seed):
     planned = [index for batch in plan(lengths, budget, seed) for index in batch]
     assert sorted(planned) == list(range(len(lengths)))
@@ -57,7 +55,6 @@ def test_every_text_is_in_exactly_one_batch(lengths, budget, seed):
 
 
 @given(lengths=LENGTHS, budget=BUDGETS)
-@settings(deadline=None)
 def test_without_shuffling_longer_texts_come_first_and_batches_are_filled(lengths, budget):
     batches = plan(lengths, budget)
     order = [index for batch in batches for index in batch]
@@ -101,7 +98,6 @@ NAMED_TEXTS = st.lists(st.lists(NAMES, max_size=8), max_size=6)
 
 
 @given(data=st.data(), texts=NAMED_TEXTS)
-@settings(deadline=None)
 def test_packed_texts_read_as_they_were_with_just_their_unknown_words(data, texts):
     encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
     chosen = data.draw(st.lists(st.sampled_from(range(len(texts))), max_size=8)) if texts else []
@@ -114,7 +110,6 @@ def test_packed_texts_read_as_they_were_with_just_their_unknown_words(data, text
 
 
 @given(texts=NAMED_TEXTS)
-@settings(deadline=None)
 def test_encoded_texts_hold_every_text_and_each_unknown_word_once(texts):
     encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
     assert len(encoded) == len(texts)

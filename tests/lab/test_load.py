@@ -118,11 +118,11 @@ def test_an_open_loop_without_a_free_connection_says_what_it_did_not_send():
         return await open_loop(port, [post("/", b"")], rate=100, seconds=0.5, connections=3)
 
     async def silent():
-        async def wait_a_second(_, writer):
-            await asyncio.sleep(1)
+        async def wait_a_while(_, writer):
+            await asyncio.sleep(3)
             writer.close()
 
-        server = await asyncio.start_server(wait_a_second, "127.0.0.1", 0)
+        server = await asyncio.start_server(wait_a_while, "127.0.0.1", 0)
         async with server:
             return await scenario(server.sockets[0].getsockname()[1])
 

@@ -15,7 +15,7 @@ class Service(NamedTuple):
 
     def ask(self, method, path, body=None, headers=None):
         """Send a request; give status, headers in lower case, and the body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
@@ -51,4 +51,7 @@ def service(folder, *options):
         yield Service(process, int(line.rsplit(":", 1)[1]))
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()

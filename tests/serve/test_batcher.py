@@ -236,11 +236,11 @@ def test_a_request_that_comes_alone_waits_for_the_pause_only():
 
 def test_company_is_waited_for_while_it_keeps_coming():
     async def scenario():
-        async with Started(batch_seconds=1, pause_seconds=0.3) as (batcher, echo):
+        async with Started(batch_seconds=1, pause_seconds=0.5) as (batcher, echo):
             pending = []
             for n in range(4):
                 pending.append(batcher.submit([str(n)], words(1), max_depth=None))
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.05)
             await asyncio.gather(*(p.answer for p in pending))
             assert [len(texts) for _, texts in echo.batches] == [4]
 

@@ -314,7 +314,8 @@ def test_hostile_clients_cause_neither_a_crash_nor_a_500(running):
     statuses = {status for answers in found.values() for status in answers}
     assert all(found[kind.__name__] for kind in BEHAVIOURS)
     assert statuses <= {"0", "200", "400", "408", "413", "422", "429"}
-    assert set(found["odd_texts"]) <= {"200", "429"}
+    assert "200" in found["odd_texts"]
+    assert not {"400", "413", "422"} & set(found["odd_texts"])
     assert running.process.poll() is None
     assert running.predict(["good film"])[0] == 200
     assert Served(running.process, running.port).memory_mb < 2000

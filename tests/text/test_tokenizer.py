@@ -160,17 +160,17 @@ def test_a_known_word_has_one_id_and_the_first_id_means_unknown():
 def test_a_hostile_text_takes_linear_time(unit):
     tokenizer = Tokenizer.from_words()
     text = unit * (300_000 // len(unit))
-    begin = time.monotonic()
+    begin = time.thread_time()
     [words] = tokenizer.encode([text], max_words=2000)
-    assert time.monotonic() - begin < 5
+    assert time.thread_time() - begin < 5
     assert len(words.ids) <= 2000
 
 
 def test_a_million_words_are_cut_before_they_are_split():
     tokenizer = Tokenizer.from_words(["good", "film"])
-    begin = time.monotonic()
+    begin = time.thread_time()
     [words] = tokenizer.encode(["good film " * 500_000], max_words=2000)
-    assert time.monotonic() - begin < 0.5  # splitting all of it takes seconds
+    assert time.thread_time() - begin < 0.5  # splitting all of it takes seconds
     assert words == ([1, 2] * 1000, [], [(5 * i, 5 * i + 4) for i in range(2000)], True)
 
 
@@ -183,7 +183,7 @@ def test_long_words_are_found_beyond_the_place_of_the_first_cut():
 
 
 @given(text=st.lists(TEXTS | st.just(" ")).map("".join), max_words=st.integers(0, 5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_cut_text_has_the_first_words_of_the_whole_text(text, max_words):
     text *= 1 + 200 // (len(text) + 1)
     whole, cut = encode(text), encode(text, max_words=max_words)
@@ -193,7 +193,7 @@ def test_a_cut_text_has_the_first_words_of_the_whole_text(text, max_words):
 
 
 @given(text=TEXTS, max_words=st.integers(0, 50))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_has_words_in_order_each_with_its_own_place(text, max_words):
     words = encode(text, "a", "n't", max_words=max_words)
     assert len(words.ids) == len(words.spans) <= max_words
@@ -204,7 +204,7 @@ def test_any_text_has_words_in_order_each_with_its_own_place(text, max_words):
 
 
 @given(text=TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_span_holds_exactly_the_word_that_was_looked_up(text):
     tokenizer = Tokenizer.from_texts([text], min_count=1, max_vocabulary=1000)
     [words] = tokenizer.encode([text], max_words=1000)
@@ -215,7 +215,6 @@ def test_a_span_holds_exactly_the_word_that_was_looked_up(text):
 
 
 @given(texts=st.lists(TEXTS, max_size=4))
-@settings(deadline=None)
 def test_a_text_has_the_same_words_in_any_company_and_after_a_round_trip(texts):
     tokenizer = Tokenizer.from_texts(texts, min_count=2, max_vocabulary=5)
     alone = [tokenizer.encode([text], max_words=20)[0] for text in texts]

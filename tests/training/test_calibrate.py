@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fathomer
@@ -66,7 +66,6 @@ def test_a_few_right_answers_do_not_make_a_model_certain():
     assert certainty == pytest.approx(21 / 22, abs=0.005)
 
 
-@settings(deadline=None)
 @given(pairs=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
 def test_the_error_lies_between_zero_and_one_and_counts_every_answer(pairs):
     probabilities, right = map(np.asarray, zip(*pairs, strict=True))

@@ -31,7 +31,7 @@ def scored(predicted: list[int], true: list[int], **options) -> Metrics:
 
 
 @given(pairs=ANSWERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_scores_are_those_of_scikit_learn(pairs):
     predicted, true = map(list, zip(*pairs, strict=True))
     found = scored(predicted, true)
@@ -51,7 +51,6 @@ def test_the_scores_are_those_of_scikit_learn(pairs):
 
 
 @given(pairs=ANSWERS, certainty=st.floats(0.3, 0.99))
-@settings(deadline=None)
 def test_the_loss_is_the_mean_negative_log_probability_of_the_truth(pairs, certainty):
     predicted, true = map(list, zip(*pairs, strict=True))
     found = scored(predicted, true, certainty=certainty)

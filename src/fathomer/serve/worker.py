@@ -49,12 +49,14 @@ class RemotePredictor(Predictor):
         self.artifact = artifact
         self._command = command
         self._closed = threading.Event()
+        self._ready = False  # a process that starts takes seconds to load the model
         self._process: subprocess.Popen[bytes] | None = self._start()
 
     @property
     def able(self) -> bool:
         """Say whether there is a process that reads."""
-        return self._process is not None and self._process.poll() is None
+        process = self._process  # another thread may be about to replace it
+        return self._ready and process is not None and process.poll() is None
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(  # noqa: S603
@@ -69,6 +71,7 @@ class RemotePredictor(Predictor):
         except EOFError:
             self._discard()
             raise WorkerError("a worker of the service did not start") from None
+        self._ready = True
 
     def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
         """Let the other process run the network."""
@@ -122,7 +125,7 @@ class RemotePredictor(Predictor):
 
     def _discard(self) -> None:
         """Be rid of the process, whatever state it is in."""
-        process, self._process = self._process, None
+        process, self._process, self._ready = self._process, None, False
         if process:
             process.kill()
             process.wait()
