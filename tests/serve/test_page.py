@@ -44,7 +44,7 @@ def browser():
 def window(browser):
     """Open one window for all tests, and record what it asks for and what goes wrong in it."""
     page = browser.new_page(reduced_motion="reduce")
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     page.requests, page.wrong = [], []
     page.on("request", lambda request: page.requests.append(request.url))
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
@@ -278,9 +278,9 @@ def test_a_limit_is_told_by_its_number(page):
 
 
 def test_a_busy_service_is_asked_again_when_it_says(page):
-    refuse(page, 429, **{"Retry-After": "1"})
+    refuse(page, 429, **{"Retry-After": "3"})
     page.get_by_label("Text to read").fill("The film was good.")
-    page.get_by_text("The service is busy. Asking again in 1 s.").wait_for()
+    page.get_by_text("The service is busy. Asking again in 3 s.").wait_for()
     page.locator("#problem").wait_for(state="hidden")
     assert shown_words(page)[1][0] == "film"
 
