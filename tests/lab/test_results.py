@@ -269,6 +269,17 @@ def test_what_part_of_a_corpus_was_used_is_said():
     assert table3(runs).note.endswith("Epochs of training: trec 1, ag_news 10, mr 10.")
 
 
+def test_the_corpora_of_amazon_are_compared_one_by_one_and_together():
+    runs = [fake(f"amazon16/{name}", model, right=right) for name, right in (("dvd", 80), ("toys", 90))
+            for model, right in (("fathomer", right), ("tfidf", 85))]  # fmt: skip
+    found = [[row[0], row[2], row[3], row[5]] for row in significance(runs).rows]
+    assert found == [
+        ["amazon16/dvd", "100", "1", "-5.00"],
+        ["amazon16/toys", "100", "1", "+5.00"],
+        ["amazon16, together", "200", "2", "+0.00"],
+    ]
+
+
 def test_a_comparison_tells_the_runs_and_the_rivals_size():
     runs = [fake(parameters=200), fake(seed=1, parameters=200), fake(model="bilstm", parameters=50)]
     (row,) = significance(runs).rows

@@ -223,20 +223,14 @@ def _both_ways(runs: Sequence[Run]) -> str:
 
 def significance(runs: Sequence[Run]) -> Table:
     """Compare ours with each rival on the texts that both have answered."""
-    rows = []
-    for corpus in CORPORA:
-        for model in _models(runs, [corpus])[1:]:
-            pair = find_pair(runs, corpus, model)
-            found = compare(pair) if pair else None
-            if pair and found:
-                verdict = "no"
-                if found.significant:
-                    verdict = "ours is better" if found.gain > 0 else "ours is worse"
-                bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
-                ours, theirs = (group.mean("parameters") for group in pair)
-                size = f"{theirs / ours:.2f}" if theirs else NOTHING
-                cells = [f"{found.texts:,}", str(found.runs), size, f"{100 * found.gain:+.2f}"]
-                rows.append([corpus, model, *cells, bounds, found.shown_p, verdict])
+    parts = {corpus: [corpus] for corpus in CORPORA}
+    parts["amazon16, together"] = [corpus for corpus in CORPORA if corpus.startswith("amazon16/")]
+    rows = [
+        row
+        for name, corpora in parts.items()
+        for model in _models(runs, corpora)[1:]
+        if (row := _comparison(runs, name, corpora, model))
+    ]
     header = ["corpus", "rival", "texts", "runs", "size", "gain", "95 %", "p", "significant"]
     note = (
         "Paired bootstrap over the test texts that both have answered (10,000 samples; the answers of "
@@ -246,6 +240,24 @@ def significance(runs: Sequence[Run]) -> Table:
         "and not corrected for many comparisons."
     )
     return Table("significance", "Ours against each rival", header, rows, note)
+
+
+def _comparison(
+    runs: Sequence[Run], name: str, corpora: Sequence[str], model: str
+) -> list[str] | None:
+    """Compare ours with a rival on all texts of some corpora."""
+    pairs = [pair for corpus in corpora if (pair := find_pair(runs, corpus, model))]
+    found = compare(*pairs)
+    if not found:
+        return None
+    verdict = "no"
+    if found.significant:
+        verdict = "ours is better" if found.gain > 0 else "ours is worse"
+    bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
+    ours, theirs = (group.mean("parameters") for group in pairs[0])
+    size = f"{theirs / ours:.2f}" if theirs else NOTHING
+    cells = [f"{found.texts:,}", str(found.runs), size, f"{100 * found.gain:+.2f}"]
+    return [name, model, *cells, bounds, found.shown_p, verdict]
 
 
 def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
