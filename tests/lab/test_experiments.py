@@ -179,11 +179,19 @@ def test_ctrl_c_says_that_the_same_command_continues(run, experiment, monkeypatc
 
 def test_a_run_repeated_from_its_json_answers_alike(run, carried_out, tmp_path):
     path = carried_out[1].save(tmp_path / "results")
-    code, out, _ = run("experiment", "repeat", str(path))
+    code, out, err = run("experiment", "repeat", str(path))
     assert (code, out.splitlines()[1]) == (0, "every test text is answered alike")
-    other = replace(carried_out[1], accuracy=0.123, correct="00" * 3).save(tmp_path / "results")
-    code, out, _ = run("experiment", "repeat", str(other), "--json")
+    assert "not those of the run" not in err
+    assert "another processor" not in err
+    changed = replace(
+        carried_out[1], accuracy=0.123, correct="00" * 3, checksums={"train": "0", "test": "0"},
+        machine={**carried_out[1].machine, "processor": "an abacus"},
+    )  # fmt: skip
+    other = changed.save(tmp_path / "results")
+    code, out, err = run("experiment", "repeat", str(other), "--json")
     assert code == 1
+    assert "The texts or vectors are not those of the run." in err
+    assert "The run was made on another processor (an abacus)." in err
     assert json.loads(out) == {
         "before": 0.123, "now": carried_out[1].accuracy, "same_answers": False
     }  # fmt: skip
