@@ -210,6 +210,9 @@ def test_the_page_opens_with_the_distance_to_the_paper(tmp_path):
         each.save(tmp_path)
     page = results_page(tmp_path, beside=tmp_path)
     assert "- Our accuracy against the paper's own, in points: trec -6.40, amazon16 -4.90." in page
+    fake("ag_news", notes=("partial training file: 1 of 2",)).save(tmp_path)
+    page = results_page(tmp_path, beside=tmp_path)
+    assert "ag_news (with a part of the training texts) -4.93, amazon16" in page
     assert "-dirty" not in page
     fake(model="bilstm", commit="0123456789ab-dirty").save(tmp_path)
     assert "1 runs were made with changes" in results_page(tmp_path, beside=tmp_path)

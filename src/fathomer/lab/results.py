@@ -119,7 +119,9 @@ def _standing(runs: Sequence[Run]) -> list[str]:
         group = find_group(runs, corpus, "fathomer")
         if group:
             theirs = published().accuracies(corpus)["fathomer"]
-            found[corpus.partition("/")[0]].append(100 * group.mean("accuracy") - theirs)
+            part = " (with a part of the training texts)" if "p" in group.marks else ""
+            name = corpus.partition("/")[0] + part
+            found[name].append(100 * group.mean("accuracy") - theirs)
     if not found:
         return []
     shown = ", ".join(f"{corpus} {mean(gaps):+.2f}" for corpus, gaps in found.items())
