@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any, Literal
 
 from fathomer.data.corpora import CORPORA
-from fathomer.lab.groups import Comparison, Group, compare, find_group, find_pair
+from fathomer.lab.groups import Comparison, Group, compare, family_of, find_group, find_pair
 from fathomer.lab.published import published
 from fathomer.lab.runs import Run
 from fathomer.lab.tables import ROWS, ablated_corpus
@@ -70,7 +70,7 @@ def _against(runs: Sequence[Run], rival: str, claim: str) -> Claim:
     for corpus in CORPORA:
         pair = find_pair(runs, corpus, rival)
         if pair:
-            pairs[_family(corpus)].append(pair)
+            pairs[family_of(corpus)].append(pair)
     compared = {name: compare(*found) for name, found in pairs.items()}
     theirs = {name: _published_gain(name, rival) for name in compared}
     return _claim(claim, {name: found for name, found in compared.items() if found}, theirs)
@@ -90,11 +90,6 @@ def _against_row(runs: Sequence[Run], claim: str, **changed: Any) -> Claim:
     return _claim(claim, {corpus: found} if found else {}, {corpus: -variant.accuracy_change})
 
 
-def _family(corpus: str) -> str:
-    """Name a corpus, or all of Amazon-16."""
-    return corpus.partition("/")[0]
-
-
 def _claim(claim: str, found: dict[str, Comparison], theirs: Mapping[str, float | None]) -> Claim:
     numbers = []
     for name, comparison in found.items():
@@ -110,7 +105,7 @@ def _speed(runs: Sequence[Run]) -> Claim:
     for corpus in CORPORA:
         group = find_group(runs, corpus, "fathomer")
         if group and group.speed_up:
-            measured[_family(corpus)].append((group.speed_up, group.mean("mean_depth")))
+            measured[family_of(corpus)].append((group.speed_up, group.mean("mean_depth")))
     ratios, numbers = [], []
     for name, found in measured.items():
         ratio, depth = map(mean, zip(*found, strict=True))

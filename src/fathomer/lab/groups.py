@@ -94,6 +94,11 @@ class Group:
         return f"{shown} ({len(self.runs)}) {self.marks}{marks}".rstrip()
 
 
+def family_of(corpus: str) -> str:
+    """Name the row that the paper's statistics and claims have for a corpus: one for all of Amazon-16."""
+    return corpus.partition("/")[0]
+
+
 def find_group(
     runs: Sequence[Run], corpus: str, model: str, *, like: Group | None = None, **settings: Any
 ) -> Group | None:

@@ -12,7 +12,7 @@ from fathomer.data.corpora import CORPORA
 from fathomer.files import write_atomically
 from fathomer.lab.claims import RULE, Claim, all_claims
 from fathomer.lab.figures import draw_figures, figure_tables
-from fathomer.lab.groups import MARKS, find_group
+from fathomer.lab.groups import MARKS, family_of, find_group
 from fathomer.lab.published import published
 from fathomer.lab.runs import Run, read_runs
 from fathomer.lab.tables import NOTHING, Table, all_tables
@@ -120,7 +120,7 @@ def _standing(runs: Sequence[Run]) -> list[str]:
         if group:
             theirs = published().accuracies(corpus)["fathomer"]
             part = " (with a part of the training texts)" if "p" in group.marks else ""
-            name = corpus.partition("/")[0] + part
+            name = family_of(corpus) + part
             found[name].append(100 * group.mean("accuracy") - theirs)
     if not found:
         return []

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from fathomer.data.corpora import CORPORA
-from fathomer.lab.groups import Group, compare, find_group, find_pair
+from fathomer.lab.groups import Group, compare, family_of, find_group, find_pair
 from fathomer.lab.published import published
 from fathomer.lab.runs import Run
 
@@ -54,8 +54,8 @@ def table1() -> Table:
     """Compare the corpora with what the paper says of them."""
     rows, papers = [], {each.corpus: each for each in published().corpora}
     for corpus in CORPORA.values():
-        family, _, one_of_several = corpus.name.partition("/")
-        ours, theirs, in_all = corpus.words, papers[family], " in all" if one_of_several else ""
+        ours, theirs = corpus.words, papers[family_of(corpus.name)]
+        in_all = " in all" if theirs.corpus != corpus.name else ""
         rows.append(
             [
                 corpus.name,
@@ -97,8 +97,8 @@ def table2(runs: Sequence[Run]) -> Table:
     for model in models:
         groups = [group for group in found[model] if group]
         whole = len(groups) == len(corpora)
-        theirs = [s.average for s in published().systems if (s.table, s.name) == (2, model)]
-        shown = f"{theirs[0]:.1f}" if theirs and theirs[0] is not None else NOTHING
+        theirs = published().averages().get(model)
+        shown = NOTHING if theirs is None else f"{theirs:.1f}"
         ours = [_mean(groups, name) if whole else NOTHING for name in ("accuracy", UNSEEN)]
         averages += [*ours, shown]
     note = (
