@@ -16,6 +16,7 @@ from fathomer.lab.contestants import Field, bare_products, one_by_one, time_insi
 from fathomer.lab.race import Times, make_row
 from fathomer.lab.workloads import TREC, Lengths, make_workload
 from fathomer.nn import WordBatch
+from fathomer.nn.interface import trainable_parameters
 from fathomer.nn.steps import Steps
 
 RATIOS = {
@@ -181,6 +182,11 @@ def test_every_contestant_runs_and_takes_time(field):
     for each in entered:
         assert each.run() > 0, each.name
         assert (each.batch, each.batches, each.words) == (3, 2, workload.words)
+
+
+def test_the_bilstm_of_our_layers_is_about_as_large_as_fathomer(field):
+    ours, rival = map(trainable_parameters, (field.network, field.own_layers))
+    assert rival == pytest.approx(ours, rel=0.2), "of so small a network, in steps of two"
 
 
 def test_one_by_one_every_text_gets_the_answer_of_the_batch(field):

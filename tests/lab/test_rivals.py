@@ -7,7 +7,6 @@ from fathomer.lab.bench import COMPLETE
 from fathomer.lab.rivals import (
     BiLSTMRival,
     DensePadded,
-    OwnBiLSTMRival,
     TransformerRival,
     of_equal_size,
 )
@@ -46,7 +45,7 @@ def test_the_dense_network_gives_the_sparse_ones_gradients():
         torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", [BiLSTMRival, OwnBiLSTMRival, TransformerRival])
+@pytest.mark.parametrize("kind", [BiLSTMRival, TransformerRival])
 def test_padding_changes_no_answer_of_a_rival(kind):
     model = rival(kind)
     with torch.inference_mode():
@@ -78,7 +77,7 @@ def test_rivals_have_as_many_parameters_as_the_network_outside_the_word_vectors(
         network = DepthAdaptiveNetwork(COMPLETE.model, spellings=torch.zeros(30_000, 8).byte())
     outside = sum(p.numel() for p in network.parameters()) - network.embedding.word.weight.numel()
     assert trainable_parameters(network) == outside == pytest.approx(7.5e6, rel=0.01)
-    for kind in (BiLSTMRival, OwnBiLSTMRival, TransformerRival):
+    for kind in (BiLSTMRival, TransformerRival):
 
         def build(size, kind=kind):
             with torch.device("meta"):

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fathomer.baselines import build_model
 from fathomer.config import ModelConfig
 from fathomer.lab.race import Contestant, timed
 from fathomer.lab.rivals import (
     BiLSTMRival,
     DensePadded,
-    OwnBiLSTMRival,
     TransformerRival,
     of_equal_size,
 )
@@ -24,7 +24,7 @@ from fathomer.lab.workloads import Workload, word_names, write_texts
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.folded import folded, sharing
 from fathomer.nn.int8 import available, quantised
-from fathomer.nn.interface import trainable_parameters
+from fathomer.nn.interface import Network, trainable_parameters
 from fathomer.nn.steps import Steps
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
@@ -36,7 +36,7 @@ TOKENIZER = "tokenizer"
 TRAINING = " training"
 """What the name of a training step ends with."""
 
-Rival = TypeVar("Rival", BiLSTMRival, OwnBiLSTMRival, TransformerRival)
+Rival = TypeVar("Rival", BiLSTMRival, TransformerRival)
 Classify = Callable[[WordBatch, Tensor], Tensor]
 
 
@@ -54,7 +54,13 @@ class Field:
                 BILSTM: self._rival(BiLSTMRival, size),
                 TRANSFORMER: self._rival(TransformerRival, size),
             }
-            self.own_layers = self._rival(OwnBiLSTMRival, size)
+            self.own_layers = of_equal_size(
+                lambda hidden: build_model(
+                    replace(model, name="bilstm", hidden_size=hidden), spellings=spellings
+                ),
+                size,
+                step=2,
+            ).eval()
         self.dense = DensePadded(self.network).eval()
         self.folded = folded(self.network)
         self.quantised = quantised_network(self.network)
@@ -92,16 +98,16 @@ class Field:
         ]
 
     def predict_own_layers(self, workload: Workload) -> Contestant:
-        """Enter a BiLSTM of equal size made of our layers."""
+        """Enter the comparison model `bilstm`, which is made of our layers, at equal size."""
         model = self._predicting(self.own_layers)
-        return self._enter(OWN_LAYERS, workload, None, without_depths(model))
+        return self._enter(OWN_LAYERS, workload, None, lambda batch, _: model(batch).logits)
 
     def predict_one_by_one(self, workload: Workload) -> Contestant:
         """Enter the Transformer with one text at a time: in a batch, its attention pads them."""
         model = self._predicting(self.rivals[TRANSFORMER])
         return self._enter(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
 
-    def _predicting(self, rival: BiLSTMRival | OwnBiLSTMRival | TransformerRival) -> nn.Module:
+    def _predicting(self, rival: BiLSTMRival | TransformerRival | Network) -> nn.Module:
         model = sharing(rival, type(rival))
         model.embedding = self.folded.embedding  # the table of characters serves rivals, too
         return model

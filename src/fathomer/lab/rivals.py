@@ -18,9 +18,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from fathomer.nn import DepthAdaptiveNetwork, WordBatch
 from fathomer.nn.embedding import TokenEmbedding
 from fathomer.nn.interface import trainable_parameters
-from fathomer.nn.network import initialise
-from fathomer.nn.pooling import pool_texts, pool_words
-from fathomer.nn.sequence import BiLSTM, sinusoids
+from fathomer.nn.pooling import pool_texts
+from fathomer.nn.sequence import sinusoids
 
 Rival = TypeVar("Rival", bound=nn.Module)
 
@@ -136,28 +135,6 @@ class BiLSTMRival(nn.Module):
         packed = pack_padded_sequence(padded, batch.lengths, batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
         logits: Tensor = self.output(max_and_mean(states, batch))
-        return logits
-
-
-class OwnBiLSTMRival(nn.Module):
-    """Read the texts with three of our own BiLSTM layers: in a batch they are quicker than PyTorch's."""
-
-    STEP = 1
-
-    def __init__(self, embedding: TokenEmbedding, *, size: int, num_labels: int) -> None:
-        super().__init__()
-        self.embedding = embedding
-        widths = (embedding.size, 2 * size, 2 * size)
-        self.layers = nn.ModuleList(BiLSTM(width, 2 * size) for width in widths)
-        self.output = nn.Linear(4 * size, num_labels)
-        initialise(self.layers)
-
-    def forward(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Classify a batch."""
-        states, places = self.embedding(batch)
-        for layer in self.layers:
-            states, places = layer(states, places, batch), torch.arange(batch.num_words)
-        logits: Tensor = self.output(pool_words(states, batch))
         return logits
 
 
