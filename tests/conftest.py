@@ -1,4 +1,4 @@
-"""Run every test with the shapes of `fathomer.nn` checked: jaxtyping's annotations are executed."""
+"""Run every test with the shapes of `fathomer.model` checked: jaxtyping's annotations are executed."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 # one, and lose much when another program wants its core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Before anything imports fathomer.nn: the hook rewrites modules while they are loaded.
-jaxtyping.install_import_hook("fathomer.nn", "beartype.beartype")
+# Before anything imports fathomer.model: the hook rewrites modules while they are loaded.
+jaxtyping.install_import_hook("fathomer.model", "beartype.beartype")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C; the commands that they start
 # would inherit that, and some tests are about Ctrl-C.

@@ -17,9 +17,9 @@ from tests.data.large import peak
 
 def measure(folder: Path) -> dict[str, float]:
     """Answer the file; note the peak before and after."""
+    from fathomer.answer_file import Answering, answer_file
     from fathomer.data.records import Source, iterate_records
     from fathomer.predictor import load
-    from fathomer.tables import Answering, answer_file
 
     predictor = load(folder / "model")
     predictor.predict(["one text, so that all libraries are at work"])

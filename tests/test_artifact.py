@@ -11,8 +11,7 @@ from fathomer.artifact import FORMAT, Artifact
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of
 from fathomer.text.tokenizer import Tokenizer
-
-from .tiny import tiny_artifact
+from tests.tiny import tiny_artifact
 
 TEXTS = ["The film was lovely.", "The meal was poor!", "", "unheard-of wörds 😀"]
 

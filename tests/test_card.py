@@ -4,9 +4,8 @@ import re
 from dataclasses import replace
 
 from fathomer.artifact import CARD, Artifact
-from fathomer.fit import fit
-
-from .tiny import TINY, tagged_artifact, tiny_artifact, tiny_examples
+from fathomer.train.fit import fit
+from tests.tiny import TINY, tagged_artifact, tiny_artifact, tiny_examples
 
 
 def card_of(artifact: Artifact) -> str:

@@ -12,8 +12,7 @@ import fathomer
 from fathomer.cli import app
 from fathomer.config import Recipe
 from fathomer.recipes import shipped_experiments, shipped_recipes
-
-from .reference import PAGES
+from tests.reference import PAGES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "fathomer"

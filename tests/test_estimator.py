@@ -14,10 +14,9 @@ from sklearn.utils import get_tags
 
 import fathomer
 from fathomer.errors import ArtifactError, ConfigError, DataError
-from fathomer.fit import Fitted
 from fathomer.recipes import find_recipe
-
-from .tiny import TINY, tiny_artifact, tiny_examples
+from fathomer.train.fit import Fitted
+from tests.tiny import TINY, tiny_artifact, tiny_examples
 
 SETTINGS = {
     f"{section}.{name}": value
@@ -188,7 +187,7 @@ def test_a_model_that_learns_at_once_cannot_go_on():
 
 def test_a_pickled_estimator_answers_alike_and_holds_no_network(fitted):
     content = pickle.dumps(fitted)
-    for module in (b"torch", b"fathomer.nn", b"tokenizers", b"fathomer.predictor"):
+    for module in (b"torch", b"fathomer.model", b"tokenizers", b"fathomer.predictor"):
         assert b"c" + module not in content
         assert module + b"." not in content.replace(b"fathomer.estimator", b"")
     again = pickle.loads(content)

@@ -7,8 +7,7 @@ from rich.console import Console
 
 from fathomer.explain import draw, page
 from fathomer.predictor import Prediction, Predictor, Word
-
-from .tiny import tiny_artifact
+from tests.tiny import tiny_artifact
 
 
 def prediction_of(*words, truncated=False):

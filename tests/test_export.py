@@ -15,13 +15,12 @@ from fathomer.artifact import Artifact
 from fathomer.errors import ConfigError, ExportError, MissingExtraError
 from fathomer.export import export, packed, serialise, trial_batches
 from fathomer.files import sha256_of
-from fathomer.fit import fit
-from fathomer.nn import WordBatch
+from fathomer.model import WordBatch
 from fathomer.predictor import Predictor
-
-from .nn.networks import RAGGED, random_network, random_texts
-from .nn.networks import packed as packed_ids
-from .tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples
+from fathomer.train.fit import fit
+from tests.model.networks import RAGGED, random_network, random_texts
+from tests.model.networks import packed as packed_ids
+from tests.tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .documents import blocks, run, sessions
-from .tiny import tiny_examples, write_csv
+from tests.documents import blocks, run, sessions
+from tests.tiny import tiny_examples, write_csv
 
 HOWTO = Path(__file__).parents[1] / "docs" / "howto"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in HOWTO.glob("*.md")}

@@ -15,8 +15,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub is not 
 import fathomer  # noqa: E402
 import fathomer.hub  # noqa: E402
 from fathomer.errors import ArtifactError, ConfigError, MissingExtraError  # noqa: E402
-
-from .tiny import SIGNS, tagged, tagged_artifact, tiny_artifact  # noqa: E402
+from tests.tiny import SIGNS, tagged, tagged_artifact, tiny_artifact  # noqa: E402
 
 TEXTS = ["The film was lovely.", "", "Qzxv häßlich film", "bad", "good " * 80]
 

@@ -15,16 +15,15 @@ from fathomer.artifact import Artifact
 from fathomer.data.examples import Example, Examples, split_stratified
 from fathomer.data.readers import read_examples
 from fathomer.errors import ArtifactError, ConfigError, DataError
+from fathomer.evaluate.calibrate import FEWEST, fit_temperature, tune_thresholds
+from fathomer.evaluate.metrics import score
+from fathomer.evaluate.report import make_report
 from fathomer.explain import draw
-from fathomer.fit import fit
-from fathomer.nn.inference import Classified
+from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
-from fathomer.report import make_report
-from fathomer.training.calibrate import FEWEST, fit_temperature, tune_thresholds
-from fathomer.training.loop import losses_of
-from fathomer.training.metrics import score
-
-from .tiny import SIGNS, TINY, tagged, tagged_artifact
+from fathomer.train.fit import fit
+from fathomer.train.loop import losses_of
+from tests.tiny import SIGNS, TINY, tagged, tagged_artifact
 
 RECIPE = TINY.updated({"train": {"epochs": 15}})
 

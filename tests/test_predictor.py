@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathomer.errors import ConfigError, DepthError
-from fathomer.fit import fit
-from fathomer.nn.int8 import available
+from fathomer.model.fast.int8 import available
 from fathomer.predictor import Predictor, load
-
-from .memory import measure_apart
-from .tiny import TINY, tiny_artifact, tiny_examples
+from fathomer.train.fit import fit
+from tests.memory import measure_apart
+from tests.tiny import TINY, tiny_artifact, tiny_examples
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
 

@@ -4,11 +4,10 @@ from rich.console import Console
 
 from fathomer.data.records import Record
 from fathomer.progress import watch, watch_answers
-from fathomer.training.checkpoint import TrainingState
-from fathomer.training.events import RolledBack
-from fathomer.training.loop import train
-
-from .tiny import TINY, tiny_prepared
+from fathomer.train.checkpoint import TrainingState
+from fathomer.train.events import RolledBack
+from fathomer.train.loop import train
+from tests.tiny import TINY, tiny_prepared
 
 
 def watched(console):

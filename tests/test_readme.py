@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .documents import blocks, commands, run
-from .tiny import tiny_examples, write_csv
+from tests.documents import blocks, commands, run
+from tests.tiny import tiny_examples, write_csv
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

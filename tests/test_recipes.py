@@ -4,17 +4,13 @@ import pytest
 
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingFileError
-from fathomer.nn import DepthAdaptiveNetwork
+from fathomer.model import DepthAdaptiveNetwork
 from fathomer.recipes import (
+    FOLDER,
     find_recipe,
-    recipes_folder,
-    shipped_experiments,
     shipped_recipes,
     starting_recipe,
 )
-
-FILES = sorted({*recipes_folder().rglob("*.toml")} - {*shipped_experiments().values()})
-
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
@@ -24,8 +20,8 @@ def empty_folder(tmp_path, monkeypatch):
 
 
 def test_the_demo_has_a_recipe_and_every_recipe_a_name():
-    assert shipped_recipes()["demo"] == recipes_folder() / "demo.toml"
-    assert sorted(shipped_recipes().values()) == FILES
+    assert shipped_recipes()["demo"] == FOLDER / "demo.toml"
+    assert sorted(shipped_recipes().values()) == sorted(FOLDER.rglob("*.toml"))
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
@@ -53,6 +49,7 @@ def test_a_training_starts_from_the_named_recipe_else_from_that_of_its_corpus(em
     (empty_folder / "trec").write_text("the corpus is meant, not this file", encoding="utf-8")
     assert starting_recipe("trec") == Recipe.from_toml(shipped_recipes()["trec"])
     assert starting_recipe("trec", "small") == find_recipe("small")
+    assert starting_recipe("amazon16/books") == find_recipe("amazon16")
     assert starting_recipe("mine.csv") == Recipe()
 
 
@@ -85,20 +82,3 @@ def test_a_wrong_recipe_names_its_file(empty_folder):
     (empty_folder / "mine.toml").write_text("[train]\nepoch = 3\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^mine\.toml: unknown setting 'epoch'; did you mean"):
         find_recipe("mine.toml")
-
-
-def test_a_row_of_the_ablation_differs_from_the_reference_in_one_setting():
-    named = {
-        "1_full_depth": ["model.depth=full"],
-        "2_no_sequence": ["model.sequence=none"],
-        "3_sinusoidal": ["model.sequence=sinusoidal"],
-        "4_learned": ["model.sequence=learned"],
-        "5_hard": ["model.depth=hard"],
-        "6_soft": ["model.depth=soft"],
-    }
-    reference = find_recipe("ablation/0_reference")
-    assert reference == find_recipe("imdb")
-    rows = {name for name in shipped_recipes() if name.startswith("ablation/")}
-    assert rows == {"ablation/0_reference", *(f"ablation/{row}" for row in named)}
-    for row, settings in named.items():
-        assert find_recipe(f"ablation/{row}") == reference.with_settings(settings) != reference

@@ -13,11 +13,10 @@ import pytest
 
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingExtraError, TrainingError
-from fathomer.fit import fit
-from fathomer.training.prepare import prepare
+from fathomer.train.fit import fit
+from fathomer.train.prepare import prepare
 from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, tune
-
-from .tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
+from tests.tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .documents import FATHOMER, blocks, sessions
-from .serve.process import service
+from tests.documents import FATHOMER, blocks, sessions
+from tests.serve.process import service
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "tutorial.md").read_text(encoding="utf-8")

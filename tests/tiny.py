@@ -7,8 +7,8 @@ from random import Random
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
-from fathomer.fit import fit
-from fathomer.training.prepare import Prepared, prepare
+from fathomer.train.fit import fit
+from fathomer.train.prepare import Prepared, prepare
 
 GOOD = ["good", "lovely", "great", "fine"]
 BAD = ["bad", "awful", "poor", "dull"]

@@ -24,12 +24,12 @@ import torch
 from safetensors import SafetensorError
 
 import fathomer
-from fathomer.baselines import build_model
 from fathomer.card import write_card
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of, write_together
-from fathomer.nn.interface import Network
+from fathomer.model.interface import Network
+from fathomer.model.registry import build_model
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
 

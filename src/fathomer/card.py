@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathomer.baselines import MODELS
 from fathomer.config import ModelConfig, Recipe
-from fathomer.training.metrics import shown_depth
+from fathomer.evaluate.metrics import shown_depth
+from fathomer.model.registry import MODELS
 
 _WIDTH = 40
 """Characters of the longest bar."""

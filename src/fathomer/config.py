@@ -19,24 +19,6 @@ SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
 ClassWeight = Literal["none", "balanced"]
 TrainPrecision = Literal["float32", "bfloat16"]
 PredictPrecision = Literal["float32", "int8"]
-ModelName = Literal[
-    "fathomer",
-    "adasent",
-    "bilstm",
-    "capsule-b",
-    "char-cnn",
-    "dpcnn",
-    "drnn",
-    "fasttext",
-    "rcrn",
-    "region-embedding",
-    "s-lstm",
-    "star-transformer",
-    "swem-concat",
-    "text-cnn",
-    "tfidf",
-    "transformer",
-]
 
 MANY = 10**9
 """More than anybody needs, and little enough for every count of words and steps."""
@@ -76,7 +58,7 @@ class Section:
 class ModelConfig(Section):
     """Describe the network; `L`, `d_model` and `d_inner` are the paper's symbols."""
 
-    name: ModelName = setting("fathomer", "which model; `fathomer models` lists them")
+    name: str = setting("fathomer", "which model; `fathomer models` lists them")
     vocab_size: int = setting(0, "number of known words; 0 until the data is read", low=0)
     num_labels: int = setting(0, "number of labels; 0 until the data is read", low=0)
     word_size: int = setting(300, "width of a word vector", low=1, high=10_000)

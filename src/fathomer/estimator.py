@@ -18,8 +18,8 @@ from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, DataError
-from fathomer.fit import check_folder, fit
 from fathomer.predictor import Prediction, Predictor, checked_texts
+from fathomer.train.fit import check_folder, fit
 
 AT_A_TIME = 1000
 """Texts whose words are held in memory while their probabilities are asked for."""

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from fathomer.artifact import TOKENIZER, Artifact, read_config
-from fathomer.baselines import build_model
 from fathomer.config import Recipe, TextConfig
-from fathomer.data.batches import EncodedTexts
 from fathomer.errors import ArtifactError, ConfigError, MissingExtraError
 from fathomer.files import write_atomically
-from fathomer.nn.graph import WordBatch
+from fathomer.model.graph import WordBatch
+from fathomer.model.registry import build_model
+from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import UNKNOWN, UNKNOWN_ID, Tokenizer
-from fathomer.training.loop import losses_of
+from fathomer.train.loop import losses_of
 
 try:
     from huggingface_hub import snapshot_download

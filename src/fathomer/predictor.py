@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
-from fathomer.data.batches import EncodedTexts
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
-from fathomer.nn.folded import folded
-from fathomer.nn.inference import Classified, classify
-from fathomer.nn.int8 import available, quantised
-from fathomer.nn.interface import Network, find_device
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.evaluate.metrics import Metrics, score
+from fathomer.model.fast.folded import folded
+from fathomer.model.fast.int8 import available, quantised
+from fathomer.model.inference import Classified, classify
+from fathomer.model.interface import Network, find_device
+from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
-from fathomer.training.metrics import Metrics, score
-from fathomer.training.prepare import LabelledTexts, encode_examples
+from fathomer.train.prepare import LabelledTexts, encode_examples
 
 BATCH_WORDS = 4000
 """Words that the network reads at a time: enough for its matrix products, and bounded memory."""

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.data.records import Record
-from fathomer.training.events import EpochDone, Event, RolledBack, StepDone, VectorsFound
-from fathomer.training.metrics import shown_depth
+from fathomer.evaluate.metrics import shown_depth
+from fathomer.train.events import EpochDone, Event, RolledBack, StepDone, VectorsFound
 
 
 def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:

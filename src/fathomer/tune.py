@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from fathomer.artifact import Artifact
-from fathomer.baselines import MODELS, build_model
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, MissingExtraError, TrainingError
 from fathomer.files import sha256_of
-from fathomer.fit import fit
-from fathomer.nn.interface import DirectNetwork
-from fathomer.training.events import EpochDone, Event
-from fathomer.training.prepare import prepare
+from fathomer.model.interface import DirectNetwork
+from fathomer.model.registry import MODELS, build_model
+from fathomer.train.events import EpochDone, Event
+from fathomer.train.fit import fit
+from fathomer.train.prepare import prepare
 
 if TYPE_CHECKING:
     import optuna

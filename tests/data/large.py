@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fathomer.data import spool
+from fathomer import spool
 
 RARE = 10
 """Every so many texts have a word that no other text has."""
@@ -45,10 +45,10 @@ def measure(data_dir: Path) -> dict[str, float]:
     """Open, prepare and train; after each, note the time and the peak."""
     from fathomer.config import Recipe
     from fathomer.data.corpora import open_source
-    from fathomer.fit import _fingerprint
-    from fathomer.training.checkpoint import TrainingState
-    from fathomer.training.loop import train
-    from fathomer.training.prepare import prepare
+    from fathomer.train.checkpoint import TrainingState
+    from fathomer.train.fit import _fingerprint
+    from fathomer.train.loop import train
+    from fathomer.train.prepare import prepare
 
     network = {"word_size": 32, "char_size": 8, "depth_size": 16, "hidden_size": 32, "max_depth": 3}
     recipe = Recipe().updated({"model": network, "text": {"max_vocabulary": 20_000}})

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from fathomer.data.check import check_corpus, check_demo
 from fathomer.data.corpora import CORPORA
-
-from . import small
+from tests.data import small
 
 
 def test_a_check_counts_everything(tmp_path):

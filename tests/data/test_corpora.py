@@ -8,11 +8,10 @@ import pytest
 from fathomer.config import Recipe
 from fathomer.data.corpora import CORPORA, describe, find_corpus, open_source
 from fathomer.data.places import data_folder, is_present
-from fathomer.nn import DepthAdaptiveNetwork
+from fathomer.model import DepthAdaptiveNetwork
 from fathomer.recipes import find_recipe, shipped_recipes
-
-from . import small
-from .small import pairs
+from tests.data import small
+from tests.data.small import pairs
 
 
 def test_there_are_the_24_corpora_of_the_paper():

@@ -6,9 +6,8 @@ import pytest
 
 from fathomer.data.corpora import CORPORA, open_source
 from fathomer.errors import DataError, MissingFileError
-
-from . import small
-from .small import message
+from tests.data import small
+from tests.data.small import message
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 
 from fathomer.data.check import check_corpus
 from fathomer.data.corpora import CORPORA, open_source
-
-from .real import real_data
+from tests.data.real import real_data
 
 QUICK = [name for name in CORPORA if name not in ("imdb", "ag_news")]
 SHARED = {  # distinct texts in both parts

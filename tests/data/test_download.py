@@ -13,8 +13,7 @@ from fathomer.data.corpora import CORPORA, open_source
 from fathomer.data.download import INCOMING, LEFT_BEHIND, Download, downloads_of, fetch
 from fathomer.data.pretrained import VECTORS, find_vectors
 from fathomer.errors import DataError, FathomerError, MissingFileError
-
-from . import small
+from tests.data import small
 
 CONTENT = b"a text\n" * 5000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

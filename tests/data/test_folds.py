@@ -6,9 +6,8 @@ import pytest
 
 from fathomer.data.corpora import Fold, describe, open_source
 from fathomer.errors import ConfigError
-
-from . import small
-from .small import message, pairs
+from tests.data import small
+from tests.data.small import message, pairs
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
-from ..tiny import tiny_artifact
-from .process import service
+from tests.serve.process import service
+from tests.tiny import tiny_artifact
 
 
 @pytest.fixture(scope="session")

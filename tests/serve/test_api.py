@@ -7,12 +7,11 @@ import sys
 
 import pytest
 
-from fathomer.fit import fit
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
-
-from ..tiny import TINY, tiny_artifact, tiny_examples
-from .process import service
+from fathomer.train.fit import fit
+from tests.serve.process import service
+from tests.tiny import TINY, tiny_artifact, tiny_examples
 
 
 def test_answers_are_the_predictors_in_order(running):

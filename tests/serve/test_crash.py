@@ -5,8 +5,7 @@ import json
 
 from fathomer.predictor import Predictor
 from fathomer.serve import app as application
-
-from ..tiny import tiny_artifact
+from tests.tiny import tiny_artifact
 
 BODY = b'{"texts": ["good film"]}'
 

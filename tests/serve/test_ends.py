@@ -6,11 +6,10 @@ import signal
 import time
 from itertools import count
 
-from fathomer.lab.wire import Run, closed_loop, connect, post
+from benchmarks.wire import Run, closed_loop, connect, post
 from fathomer.predictor import Predictor
-
-from ..tiny import tiny_artifact
-from .process import service
+from tests.serve.process import service
+from tests.tiny import tiny_artifact
 
 REQUESTS = [
     post("/v1/predict", json.dumps({"texts": [f"The film was lovely {n}."]}).encode())

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fathomer.lab.hostile import BEHAVIOURS, attack
-from fathomer.lab.served import Served
-from fathomer.lab.wire import post
+from benchmarks.hostile import BEHAVIOURS, attack
+from benchmarks.served import Served
+from benchmarks.wire import post
 from fathomer.predictor import Predictor
 from fathomer.serve.app import Service
 from fathomer.serve.limits import Limits
 from fathomer.serve.problems import Problem
-
-from ..tiny import tiny_artifact
-from .process import service
+from tests.serve.process import service
+from tests.tiny import tiny_artifact
 
 HEAD = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"
 

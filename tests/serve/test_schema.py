@@ -5,8 +5,7 @@ import pytest
 from fathomer.predictor import Predictor
 from fathomer.serve.app import create_app
 from fathomer.serve.limits import Limits
-
-from ..tiny import tiny_artifact
+from tests.tiny import tiny_artifact
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 

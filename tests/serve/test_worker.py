@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.wire import Run, closed_loop, connect, post
 from fathomer.files import sha256_of
-from fathomer.lab.wire import Run, closed_loop, connect, post
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import RemotePredictor, WorkerError, started
-
-from ..tiny import tiny_artifact
-from .process import service
+from tests.serve.process import service
+from tests.tiny import tiny_artifact
 
 TEXTS = ["The film was lovely.", "", "An awful zzyzx, dull and poor: ñandú", "good " * 30]
 

@@ -33,9 +33,9 @@ from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.corpora import Source
+    from fathomer.evaluate.metrics import Metrics
+    from fathomer.evaluate.report import Report
     from fathomer.predictor import Answered
-    from fathomer.report import Report
-    from fathomer.training.metrics import Metrics
 
 MATRIX_LABELS = 10
 """Labels that a matrix in a terminal has room for."""
@@ -69,7 +69,7 @@ def evaluate(
     Example: fathomer evaluate model test.csv --html report.html
     """
     from fathomer.data.corpora import describe, training_texts
-    from fathomer.report import make_report
+    from fathomer.evaluate.report import make_report
 
     _check_targets(plot, html, reliability)
     predictor = open_model(folder, precision, device)
@@ -111,8 +111,8 @@ def _check_targets(plot: Path | None, html: Path | None, reliability: Path | Non
 
 
 def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None) -> None:
+    from fathomer.evaluate.render import confusion_png, report_page
     from fathomer.files import write_atomically
-    from fathomer.render import confusion_png, report_page
 
     if plot:
         write_atomically(plot, confusion_png(report))
@@ -123,8 +123,8 @@ def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None
 
 
 def _draw_reliability(answered: "Answered", path: Path) -> None:
-    from fathomer.training.reliability import certainties, draw_reliability
-    from fathomer.training.reliability import reliability as reliability_of
+    from fathomer.evaluate.reliability import certainties, draw_reliability
+    from fathomer.evaluate.reliability import reliability as reliability_of
 
     found = certainties(answered.answers, answered.data.targets)
     draw_reliability(reliability_of(found), path)
@@ -205,7 +205,7 @@ def _print_confusion(report: "Report") -> None:
 
 
 def _print_lengths(report: "Report") -> None:
-    from fathomer.training.metrics import shown_depth
+    from fathomer.evaluate.metrics import shown_depth
 
     print_line("")
     print_table(
@@ -242,6 +242,6 @@ def _print_mistakes(report: "Report") -> None:
 
 
 def _shown(label: str, characters: int = 40) -> str:
-    from fathomer.report import one_line
+    from fathomer.evaluate.report import one_line
 
     return one_line(label, characters=characters)

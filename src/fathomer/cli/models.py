@@ -9,8 +9,8 @@ def models(as_json: Json = False) -> None:
 
     Example: fathomer models --json
     """
-    from fathomer.baselines import MODELS
-    from fathomer.baselines.sizes import PAPER_SIZE, WORDS, cost_of
+    from fathomer.model.registry import MODELS
+    from fathomer.model.sizes import PAPER_SIZE, WORDS, cost_of
 
     costs = [cost_of(name) for name in MODELS]
     if as_json:

@@ -59,7 +59,7 @@ def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> 
 
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print a table of scores, one row per set of texts."""
-    from fathomer.training.metrics import shown_depth
+    from fathomer.evaluate.metrics import shown_depth
 
     print_table(
         ["texts", "examples", "accuracy", "macro F1", "mean depth"],

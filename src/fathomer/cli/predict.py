@@ -14,9 +14,9 @@ from fathomer.cli.output import messages_console, open_model, print_json
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
 
 if TYPE_CHECKING:
+    from fathomer.answer_file import Answering
     from fathomer.data.records import Record, Source
     from fathomer.predictor import Predictor
-    from fathomer.tables import Answering
 
 
 def predict(
@@ -47,10 +47,10 @@ def predict(
 
     Example: fathomer predict model reviews.csv --out answers.csv
     """
+    from fathomer.answer_file import Answering
     from fathomer.artifact import CONFIG
     from fathomer.data.records import Source
     from fathomer.files import real_path, sha256_of
-    from fathomer.tables import Answering
 
     source = Source(Path(file), text_column, None, encoding)
     _check(source, out, resume)
@@ -112,8 +112,8 @@ def _check(source: "Source", out: Path | None, resume: bool) -> None:
 
 def _chunks(source: "Source") -> "Iterator[list[Record]]":
     """Group the texts: a pipe is answered as its lines arrive."""
+    from fathomer.answer_file import chunked
     from fathomer.data.records import arriving_records, iterate_records
-    from fathomer.tables import chunked
 
     if str(source.path) == "-":
         return arriving_records(sys.stdin.buffer, source.encoding)  # type: ignore[arg-type]
@@ -121,9 +121,9 @@ def _chunks(source: "Source") -> "Iterator[list[Record]]":
 
 
 def _write(predictor: "Predictor", wanted: "Answering", resume: bool) -> None:
+    from fathomer.answer_file import answer_file
     from fathomer.data.records import count_lines
     from fathomer.progress import watch_answers
-    from fathomer.tables import answer_file
 
     messages = messages_console()
     if wanted.out.exists() and not resume:

@@ -47,8 +47,8 @@ def threshold(
     Example: fathomer threshold model test.csv --precision 0.95
     """
     from fathomer.data.corpora import describe
+    from fathomer.evaluate.threshold import choose_threshold
     from fathomer.predictor import load
-    from fathomer.threshold import choose_threshold
 
     predictor = load(folder)
     source = open_scored(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
-    from fathomer.fit import Fitted, Watch
+    from fathomer.train.fit import Fitted, Watch
 
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model.")]
@@ -88,7 +88,7 @@ def train(
     """
     from fathomer.data.corpora import open_source
     from fathomer.data.pretrained import find_vectors
-    from fathomer.fit import CHECKPOINT, check_folder, fit
+    from fathomer.train.fit import CHECKPOINT, check_folder, fit
 
     settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
@@ -127,7 +127,7 @@ def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":
 
 def _tracker(name: str | None, out: Path) -> "Watch":
     """Choose who writes a log of the epochs; by default nobody does."""
-    from fathomer.tracking import TRACKERS, require_tensorboard, track
+    from fathomer.train.tracking import TRACKERS, require_tensorboard, track
 
     if name is None:
         return iter
@@ -158,7 +158,7 @@ def _parts(
 
 def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
     """Find out before training what could not be scored after it."""
-    from fathomer.training.prepare import check_labels
+    from fathomer.train.prepare import check_labels
 
     if parts.test:
         check_labels(parts.test, parts.source.train.label_counts)
@@ -182,7 +182,7 @@ def _announce(source: "Source", out: Path, *, resume: bool) -> None:
 def _keep(fitted: "Fitted", parts: Parts, out: Path, *, baseline: bool) -> "Artifact":
     """Save the model, score it, and save the scores beside it."""
     from fathomer.data.corpora import describe
-    from fathomer.fit import CHECKPOINT
+    from fathomer.train.fit import CHECKPOINT
 
     command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(parts.source), "command": command}
@@ -219,24 +219,21 @@ def _recipe(
     calibrate: bool | None = None,
 ) -> "Recipe":
     """Collect the settings: a recipe, by default the corpus's own, then what was set."""
-    from fathomer.config import ModelName
+    from fathomer.model.registry import find_model
     from fathomer.recipes import starting_recipe
 
     recipe = starting_recipe(data, name).with_settings(assignments)
     if model is not None:
-        if model not in get_args(ModelName):
-            raise ConfigError(
-                f"unknown model {model!r}; {did_you_mean(model, get_args(ModelName))}"
-            )
         recipe = recipe.updated({"model": {"name": model}})
+    find_model(recipe.model.name)
     given = {"seed": seed, "calibrate": calibrate}
     return recipe.updated({"train": {k: v for k, v in given.items() if v is not None}})
 
 
 def _baseline(parts: Parts, recipe: "Recipe") -> dict[str, Any]:
     """Score TF-IDF on the test texts, else on the very texts that training held out."""
-    from fathomer.fit import fit
     from fathomer.predictor import Predictor
+    from fathomer.train.fit import fit
 
     recipe = recipe.updated({"model": {"name": "tfidf"}})
     artifact = fit(parts.source.train, recipe, held_out=parts.held_out).artifact
@@ -262,7 +259,7 @@ def _tell(artifact: "Artifact", out: Path, *, matched: bool, as_json: bool) -> N
 
 def _stop(out: Path) -> NoReturn:
     """Say what Ctrl-C has left, and how it can go on."""
-    from fathomer.fit import CHECKPOINT
+    from fathomer.train.fit import CHECKPOINT
 
     kept = "the best epoch so far; the same command with --resume continues"
     if not (out / CHECKPOINT).exists():  # of a model that learns at once

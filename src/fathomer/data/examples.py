@@ -10,8 +10,8 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fathomer.data.spool import Spool
 from fathomer.errors import DataError
+from fathomer.spool import Spool
 
 SEPARATOR = "|"
 """Stands between the labels of a text that may have several."""

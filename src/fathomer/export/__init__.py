@@ -1,7 +1,7 @@
 """A trained model as one ONNX file, which runs without Fathomer and PyTorch.
 
 The graph takes packed texts (``words``, ``lengths``, ``unknown``: what
-:meth:`fathomer.data.batches.EncodedTexts.pack` gives) and answers with ``probabilities`` and
+:meth:`fathomer.text.encode.EncodedTexts.pack` gives) and answers with ``probabilities`` and
 ``depths``. It is written only if its answers are the predictor's.
 """
 
@@ -17,11 +17,11 @@ import numpy as np
 
 import fathomer
 from fathomer.artifact import TOKENIZER, Artifact
-from fathomer.data.batches import EncodedTexts, PackedWords
 from fathomer.errors import ExportError, MissingExtraError
 from fathomer.files import check_writable, write_atomically
-from fathomer.nn.network import DepthAdaptiveNetwork
+from fathomer.model.network import DepthAdaptiveNetwork
 from fathomer.predictor import Predictor
+from fathomer.text.encode import EncodedTexts, PackedWords
 
 if TYPE_CHECKING:
     import onnx

@@ -1,6 +1,6 @@
 """The first half of the network as an ONNX graph: from packed words to the depth of each word.
 
-Texts come in packed, as in :class:`fathomer.data.batches.PackedWords`. Wherever the words of a text
+Texts come in packed, as in :class:`fathomer.text.encode.PackedWords`. Wherever the words of a text
 are added up or read in their order, they are laid out in a grid, one text per row.
 
     N words of the batch, B texts, T words of the longest, K unknown words, C bytes of a spelling
@@ -14,8 +14,8 @@ import torch
 from onnx import TensorProto
 
 from fathomer.export.writer import GraphWriter
-from fathomer.nn.network import DepthAdaptiveNetwork
-from fathomer.nn.sequence import BiLSTM, LearnedPosition, SinusoidalPosition
+from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.model.sequence import BiLSTM, LearnedPosition, SinusoidalPosition
 
 
 class ReadingGraph(GraphWriter):

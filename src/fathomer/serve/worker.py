@@ -24,11 +24,11 @@ from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
 from fathomer.artifact import CONFIG, Artifact
-from fathomer.data.batches import EncodedTexts
 from fathomer.errors import FathomerError
 from fathomer.files import sha256_of
-from fathomer.nn.inference import Classified
+from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor, load
+from fathomer.text.encode import EncodedTexts
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Speed and load measurements; run ``python -m benchmarks`` from a clone."""

@@ -1,0 +1,4 @@
+"""The reproduction of the paper: its tables, figures and rival models.
+
+Run ``python -m experiments`` from a clone.
+"""

@@ -1,0 +1,90 @@
+"""Convolutions over characters.
+
+Zhang et al., 2015, "Character-level Convolutional Networks for Text Classification":
+
+    six convolutions with ReLU, of widths 7, 7, 3, 3, 3, 3; after the first, second and sixth the
+    maximum of each three places; two hidden layers with dropout, then the output layer
+
+``hidden_size`` is the number of feature maps and the width of the hidden layers (256 and 1024 in
+their small model). What differs: a character is a byte of a word's spelling as the model knows it
+(words are joined by spaces, long ones are cut) and has a learned vector instead of a one-hot code
+over 70 signs; texts are read whole, where they cut or fill up to 1014 characters. For that the
+convolutions leave the length as it is, and the maximum over the places that are left takes the
+stead of a hidden layer over all of them.
+
+    N words of the batch, B texts, C bytes of a spelling, T characters of the longest text
+"""
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+from torch.nn.functional import max_pool1d
+
+from fathomer.config import ModelConfig
+from fathomer.model.baselines.comparison import Depthless
+from fathomer.model.baselines.spelling import spelled, vocabulary_spellings
+from fathomer.model.embedding import NUM_BYTES
+from fathomer.model.graph import WordBatch
+from fathomer.model.network import initialise
+
+WIDTHS = (7, 7, 3, 3, 3, 3)
+POOLED = (0, 1, 5)
+"""The convolutions after which only each third place is left."""
+SPACE = 32
+
+
+class CharacterCNN(Depthless):
+    """Read the characters of a text."""
+
+    spellings: Tensor
+
+    def __init__(
+        self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
+    ) -> None:
+        super().__init__(config)
+        size = config.hidden_size
+        self.register_buffer("spellings", vocabulary_spellings(config, spellings))
+        self.bytes = nn.Embedding(NUM_BYTES, config.char_input_size, padding_idx=0)
+        inputs = (config.char_input_size, *(size for _ in WIDTHS[1:]))
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(wide, size, width, padding=width // 2)
+            for wide, width in zip(inputs, WIDTHS, strict=True)
+        )
+        self.hidden = nn.ModuleList(nn.Linear(size, size) for _ in range(2))
+        self.output = nn.Linear(size, config.num_labels)
+        self.hidden_dropout = nn.Dropout(config.hidden_dropout)
+        initialise(self)
+
+    def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
+        """Give the logits of a batch."""
+        features = self.read(characters(batch, self.spellings))
+        for layer in self.hidden:
+            features = torch.relu(layer(self.hidden_dropout(features)))
+        logits: Tensor = self.output(self.hidden_dropout(features))
+        return logits
+
+    def read(self, text: UInt8[Tensor, "B T"]) -> Float[Tensor, "B H"]:
+        """Give the strongest response of each feature map after six convolutions."""
+        here = (text != 0)[:, None, :]
+        places: Tensor = self.bytes(text.int()).transpose(1, 2) * here  # B char T
+        for number, convolution in enumerate(self.convolutions):
+            # Zeros beyond the text: the next convolution and the maximum take them for nothing.
+            places = torch.relu(convolution(places)) * here  # B H T
+            if number in POOLED:
+                places = max_pool1d(places, 3, ceil_mode=True)
+                here = here[:, :, ::3]
+        return places.amax(2)
+
+
+def characters(batch: WordBatch, spellings: UInt8[Tensor, "V C"]) -> UInt8[Tensor, "B T"]:
+    """Write out the texts, words joined by spaces, under each other; zeros follow a text's end."""
+    words = spelled(batch.words, spellings, batch.unknown)
+    gaps = ((batch.positions > 0) * SPACE).to(torch.uint8)
+    words = torch.cat([gaps[:, None], words], 1)  # N C+1
+    written = words != 0
+    text_of = batch.text_of[:, None].expand_as(written)[written]
+    lengths = torch.bincount(text_of, minlength=batch.num_texts)
+    starts = lengths.cumsum(0) - lengths
+    places = torch.arange(len(text_of), device=words.device) - starts[text_of]
+    longest = max(1, int(lengths.max())) if batch.num_texts else 1
+    return words.new_zeros(batch.num_texts, longest).index_put((text_of, places), words[written])

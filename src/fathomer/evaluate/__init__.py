@@ -1,0 +1,1 @@
+"""Scores, calibration, thresholds and reports."""

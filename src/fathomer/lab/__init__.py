@@ -1,1 +1,0 @@
-"""Measurements and experiments, and what Fathomer is compared with in them."""

@@ -1,0 +1,83 @@
+"""The one way to run a network without training it: texts in, probabilities and depths out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from fathomer.model.graph import WordBatch
+from fathomer.model.interface import Network
+from fathomer.text.encode import EncodedTexts, plan_batches
+
+
+class Classified(NamedTuple):
+    """Hold the answers for many texts, in their order."""
+
+    log_probabilities: NDArray[np.float32]
+    """One row per text, one column per label; of several labels, each is probable by itself."""
+    depths: NDArray[np.int16]
+    """Depth of each word, texts one after another."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Index of the most probable label of each text."""
+        best: NDArray[np.int64] = self.log_probabilities.argmax(1)
+        return best
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probability of each label of each text."""
+        found: NDArray[np.float64] = np.exp(self.log_probabilities.astype(np.float64))
+        return found
+
+    def given(self, thresholds: Sequence[float] | None) -> NDArray[np.bool_]:
+        """Tell which of several labels each text has: those that reach their thresholds."""
+        limits = np.full(self.log_probabilities.shape[1], 0.5) if thresholds is None else thresholds
+        found: NDArray[np.bool_] = self.probabilities >= np.asarray(limits)
+        return found
+
+
+def classify(
+    network: Network,
+    texts: EncodedTexts,
+    *,
+    batch_words: int,
+    max_depth: int | None = None,
+    depths: NDArray[np.integer] | None = None,
+    temperature: float = 1.0,
+) -> Classified:
+    """Run a network, which must be in evaluation mode, over texts in batches of like length.
+
+    ``max_depth`` lets no word take more steps than that; ``depths`` forces one upon each word.
+    Logits are divided by the temperature: above 1, the answers are less certain.
+    """
+    assert not network.training, "call network.eval() first"
+    log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
+    taken = np.zeros(len(texts.ids), dtype=np.int16)
+    for indices in plan_batches(texts.lengths, budget=batch_words):
+        with torch.inference_mode():
+            batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
+            forced = None if depths is None else _forced(texts, indices, depths).to(network.device)
+            output = network(batch, depths=forced, max_depth=max_depth)
+            logits = output.logits.float() / temperature
+            several = network.config.multi_label
+            logs = functional.logsigmoid(logits) if several else logits.log_softmax(1)
+            log_probabilities[indices] = logs.cpu().numpy()
+            found = output.depths.cpu().numpy()
+        start = 0
+        for index, length in zip(indices, batch.lengths.tolist(), strict=True):
+            taken[texts.starts[index] : texts.starts[index + 1]] = found[start : start + length]
+            start += length
+    return Classified(log_probabilities, taken)
+
+
+def _forced(
+    texts: EncodedTexts, indices: Sequence[int], depths: NDArray[np.integer]
+) -> Int[torch.Tensor, " N"]:
+    """Give the depths of the words of some texts."""
+    parts = [depths[texts.starts[i] : texts.starts[i + 1]] for i in indices]
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))

@@ -1,0 +1,55 @@
+"""The models by name: ours and its baselines. Other packages add theirs with :func:`register`."""
+
+from typing import NamedTuple
+
+from jaxtyping import UInt8
+from torch import Tensor
+
+from fathomer.config import ModelConfig
+from fathomer.errors import ConfigError, did_you_mean
+from fathomer.model.baselines.bilstm import StackedBiLSTM
+from fathomer.model.baselines.fasttext import FastText
+from fathomer.model.baselines.s_lstm import SentenceStateLSTM
+from fathomer.model.baselines.tfidf import Tfidf
+from fathomer.model.baselines.transformer import Transformer
+from fathomer.model.interface import Network
+from fathomer.model.network import DepthAdaptiveNetwork
+
+
+class RegisteredModel(NamedTuple):
+    """A model class and the paper that describes it."""
+
+    network: type[Network]
+    paper: str
+
+
+MODELS: dict[str, RegisteredModel] = {}
+
+
+def register(name: str, network: type[Network], paper: str) -> None:
+    """Make a model available as ``--model NAME``, for training, saving and loading."""
+    MODELS[name] = RegisteredModel(network, paper)
+
+
+register(
+    "fathomer",
+    DepthAdaptiveNetwork,
+    "Liu et al. 2020, Depth-Adaptive Graph Recurrent Network for Text Classification",
+)
+register("bilstm", StackedBiLSTM, "Graves and Schmidhuber 2005, Framewise Phoneme Classification")
+register("fasttext", FastText, "Joulin et al. 2017, Bag of Tricks for Efficient Classification")
+register("s-lstm", SentenceStateLSTM, "Zhang et al. 2018, Sentence-State LSTM")
+register("tfidf", Tfidf, "Salton and Buckley 1988, Term-Weighting Approaches")
+register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You Need")
+
+
+def find_model(name: str) -> RegisteredModel:
+    """Return the model registered as ``name``."""
+    if name not in MODELS:
+        raise ConfigError(f"unknown model {name!r}; {did_you_mean(name, MODELS)}")
+    return MODELS[name]
+
+
+def build_model(config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None) -> Network:
+    """Build the model that ``config.name`` selects, with freshly initialised weights."""
+    return find_model(config.name).network(config, spellings=spellings)  # type: ignore[call-arg]

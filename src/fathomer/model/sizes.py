@@ -1,0 +1,82 @@
+"""Fair size: what each model costs, and the hidden size at which it has as many parameters as ours."""
+
+from bisect import bisect_left
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from fathomer.config import ModelConfig
+from fathomer.errors import ConfigError
+from fathomer.model.graph import WordBatch
+from fathomer.model.interface import DirectNetwork, trainable_parameters
+from fathomer.model.registry import build_model, find_model
+
+TOLERANCE = 0.03
+SIZES = range(2, 10_001, 2)
+"""Hidden sizes to choose from: all that the setting allows, and even ones for the two directions."""
+
+PAPER_SIZE = ModelConfig(vocab_size=10_000, num_labels=2, fixed_words=True)
+WORDS = 18
+"""Words of the text on which multiply-adds are counted: two of each depth, so that the mean is 5."""
+
+
+class Cost(NamedTuple):
+    """Hold what a model costs at the paper's size; a model that takes no steps is as large as its data."""
+
+    name: str
+    parameters: int | None
+    """Trainable ones, without the word vectors, which are fixed."""
+    multiply_adds_per_word: int | None
+    paper: str
+
+
+def cost_of(name: str) -> Cost:
+    """Count what a model costs at the paper's size."""
+    kind, paper = find_model(name)
+    if issubclass(kind, DirectNetwork):
+        return Cost(name, None, None, paper)
+    config = replace(PAPER_SIZE, name=name)
+    return Cost(name, count_parameters(config), round(multiply_adds_per_word(config)), paper)
+
+
+def count_parameters(config: ModelConfig) -> int:
+    """Count what training changes, without taking memory for it."""
+    with torch.device("meta"):
+        spellings = torch.zeros(config.vocab_size, 1, dtype=torch.uint8)
+        return trainable_parameters(build_model(config, spellings=spellings))
+
+
+def multiply_adds_per_word(config: ModelConfig) -> float:
+    """Count the multiplications of a text that is read, by the matrix products that are carried out."""
+    config = replace(config, vocab_size=WORDS)
+    with torch.random.fork_rng(devices=[]):
+        network = (
+            build_model(config).double().eval()
+        )  # of what is fused for float32 nothing is seen
+    depths = torch.arange(WORDS) % config.max_depth + 1 if config.name == "fathomer" else None
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        network(WordBatch.from_ids([range(WORDS)]), depths=depths)
+    flops: int = counter.get_total_flops()
+    return flops / 2 / WORDS
+
+
+def match_hidden_size(config: ModelConfig) -> int:
+    """Find the hidden size at which a model has as many parameters as ours has with these settings."""
+
+    def count(size: int) -> int:
+        return count_parameters(replace(config, hidden_size=size))
+
+    if count(SIZES[0]) == count(SIZES[-1]):
+        raise ConfigError(f"the model {config.name} has no hidden size that could be matched")
+    wanted = count_parameters(replace(config, name="fathomer"))
+    place = bisect_left(SIZES, wanted, key=count)
+    best = min(SIZES[max(0, place - 1) : place + 1], key=lambda size: abs(count(size) - wanted))
+    if abs(count(best) - wanted) > TOLERANCE * wanted:
+        raise ConfigError(
+            f"the model {config.name} cannot have {wanted:,} parameters; "
+            f"the nearest are {count(best):,}, with a hidden size of {best}"
+        )
+    return best

@@ -1,0 +1,32 @@
+"""The recipes shipped with Fathomer, by name."""
+
+from pathlib import Path
+
+from fathomer.config import Recipe
+from fathomer.errors import MissingFileError, did_you_mean
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Return the shipped recipes by name."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Read a recipe from a file, or a shipped one by name."""
+    shipped = shipped_recipes()
+    if name in shipped and not Path(name).is_file():
+        return Recipe.from_toml(shipped[name])
+    if not Path(name).is_file() and not name.endswith(".toml"):
+        raise MissingFileError(f"{name}: no such recipe; {did_you_mean(name, shipped)}")
+    return Recipe.from_toml(Path(name))
+
+
+def starting_recipe(data: str, name: str | None = None) -> Recipe:
+    """Return the named recipe, else the one of the corpus (or its family), else the defaults."""
+    if name:
+        return find_recipe(name)
+    family = "" if Path(data).suffix else data.partition("/")[0]  # amazon16/books -> amazon16
+    own = shipped_recipes().get(family)
+    return Recipe.from_toml(own) if own else Recipe()

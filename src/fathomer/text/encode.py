@@ -1,0 +1,106 @@
+"""Encoded texts, and batches of them that are bounded by a budget of words."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathomer.spool import Spool
+from fathomer.text.tokenizer import Words
+from fathomer.text.vocabulary import spell
+
+_POOL = 50
+"""Batches whose texts are sorted by length together: long enough to sort, short enough to mix."""
+
+
+class PackedWords(NamedTuple):
+    """Hold the words of some texts, one after another, and the spellings of the unknown ones."""
+
+    words: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    unknown: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Hold many texts as word ids in one flat array."""
+
+    ids: NDArray[np.int32]
+    """Known words by id; ``-1 - k`` is the k-th row of ``unknown``."""
+    starts: NDArray[np.int64]
+    """Where each text begins, and where the last one ends."""
+    unknown: NDArray[np.uint8]
+    """Spellings of the unknown words."""
+
+    @classmethod
+    def from_words(cls, texts: Iterable[Words], *, max_chars: int) -> "EncodedTexts":
+        """Collect encoded texts; an unknown word is spelled once, wherever it stands."""
+        rows: dict[str, int] = {}
+        ids, starts = Spool(), array("q", [0])  # the ids of a large corpus lie on disk
+        for text in texts:
+            row_of = [rows.setdefault(word, len(rows)) for word in text.unknown]
+            encoded = [word if word >= 0 else -1 - row_of[-1 - word] for word in text.ids]
+            ids.append(np.asarray(encoded, dtype=np.int32).tobytes())
+            starts.append(starts[-1] + len(encoded))
+        return cls(
+            ids=ids.array(np.int32),
+            starts=np.array(starts, dtype=np.int64),
+            unknown=spell(list(rows), max_chars=max_chars),
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Count the words of each text."""
+        return np.diff(self.starts)
+
+    def pack(self, indices: Sequence[int]) -> PackedWords:
+        """Pack some texts, with the spellings of just their unknown words."""
+        parts = [self.ids[self.starts[i] : self.starts[i + 1]] for i in indices]
+        words = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        is_unknown = words < 0
+        rows, places = np.unique(-1 - words[is_unknown], return_inverse=True)
+        words[is_unknown] = -1 - places
+        lengths = np.asarray([len(part) for part in parts], dtype=np.int64)
+        return PackedWords(words, lengths, self.unknown[rows])
+
+
+def plan_batches(
+    lengths: NDArray[np.int64], *, budget: int, shuffle: np.random.Generator | None = None
+) -> Iterator[list[int]]:
+    """Group texts so that no batch exceeds the budget of words, unless one text alone does.
+
+    Texts of like length come together, so that the BiLSTM of a batch takes few steps. With
+    ``shuffle`` that holds only within a pool of some batches, and batches come in random order.
+    """
+    if shuffle is None:
+        yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget)
+        return
+    order = shuffle.permutation(len(lengths))
+    pool = max(1, round(_POOL * budget / max(1.0, lengths.sum() / max(1, len(lengths)))))
+    plan: list[list[int]] = []
+    for start in range(0, len(order), pool):
+        by_length = sorted(order[start : start + pool], key=lengths.__getitem__)
+        plan.extend(_fill(by_length, lengths, budget))
+    for number in shuffle.permutation(len(plan)):
+        yield plan[number]
+
+
+def _fill(order: Iterable[int], lengths: NDArray[np.int64], budget: int) -> Iterator[list[int]]:
+    batch: list[int] = []
+    words = 0
+    for index in order:
+        # An empty text counts as a word: a million of them is no free batch.
+        cost = max(1, int(lengths[index]))
+        if batch and words + cost > budget:
+            yield batch
+            batch, words = [], 0
+        batch.append(int(index))
+        words += cost
+    if batch:
+        yield batch

@@ -1,0 +1,137 @@
+"""Training that can be stopped at any moment: its state, and that state in one file without pickle.
+
+All randomness of a step follows from the seed and the step's number, so that no state of a random
+generator needs to be kept.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from fathomer.errors import ArtifactError, ConfigError, MissingFileError
+from fathomer.files import write_atomically
+from fathomer.model.interface import Network
+from fathomer.train.events import EpochDone
+
+_VALUES = ("settings", "seconds", "rollbacks", "best_epoch", "history")
+
+
+@dataclass
+class TrainingState:
+    """Hold all that changes in training."""
+
+    network: Network
+    optimiser: torch.optim.Adam
+    rollbacks: int = 0
+    best_epoch: int = 0
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    history: list[EpochDone] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    earlier_seconds: float = 0.0
+    """What was spent before a stop, up to the last checkpoint."""
+
+    @classmethod
+    def start(cls, network: Network) -> "TrainingState":
+        """Begin with a fresh network."""
+        weights = list(trained_weights(network).values())
+        return cls(network, torch.optim.Adam([{"params": weights}], fused=True))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, without the time between a stop and its continuation."""
+        return self.earlier_seconds + time.perf_counter() - self.began
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Name the weights and what the optimiser knows of them."""
+        named: dict[str, Tensor] = {}
+        for name, weight in trained_weights(self.network).items():
+            named[f"network/{name}"] = weight.detach()
+            for key, tensor in self.optimiser.state[weight].items():
+                named[f"adam/{key}/{name}"] = tensor
+        return named
+
+    def load_tensors(self, named: Mapping[str, Tensor]) -> None:
+        """Return to the weights and the optimiser of :meth:`tensors`."""
+        self.optimiser.state.clear()
+        for name, weight in trained_weights(self.network).items():
+            weight.data.copy_(named[f"network/{name}"])
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if f"adam/{key}/{name}" in named:  # before the first step it knows nothing
+                    known = named[f"adam/{key}/{name}"].to(weight.device, copy=True)
+                    self.optimiser.state[weight][key] = known
+
+    def keep_best(self, epoch: int) -> None:
+        """Remember the present weights as the best so far."""
+        weights = trained_weights(self.network)
+        self.best_weights = {name: weight.detach().clone() for name, weight in weights.items()}
+        self.best_epoch = epoch  # last: being interrupted before leaves the best epoch before
+
+    def restore_best(self) -> None:
+        """Put the best weights back into the network, ready to predict."""
+        for name, weight in trained_weights(self.network).items():
+            weight.data.copy_(self.best_weights[name])
+        self.network.eval()
+
+    def save(self, path: Path, settings: Mapping[str, Any]) -> None:
+        """Write a checkpoint; being killed meanwhile leaves the one before."""
+        best = {f"best/{name}": tensor for name, tensor in self.best_weights.items()}
+        values = {
+            "settings": settings,
+            "seconds": self.seconds,
+            "rollbacks": self.rollbacks,
+            "best_epoch": self.best_epoch,
+            "history": [epoch.to_dict() for epoch in self.history],
+        }
+        content = safetensors.torch.save(
+            self.tensors() | best, metadata={"values": json.dumps(values)}
+        )
+        write_atomically(path, content)
+
+    @classmethod
+    def resume(cls, network: Network, path: Path, settings: Mapping[str, Any]) -> "TrainingState":
+        """Continue from a checkpoint of the same data and settings."""
+        tensors, values = load_checkpoint(path)
+        _check_same(path, values["settings"], settings)
+        state = cls.start(network)
+        state.load_tensors(tensors)
+        state.earlier_seconds = values["seconds"]
+        state.rollbacks, state.best_epoch = values["rollbacks"], values["best_epoch"]
+        state.history = [EpochDone(**epoch) for epoch in values["history"]]
+        state.best_weights = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
+        return state
+
+
+def trained_weights(network: Network) -> dict[str, torch.nn.Parameter]:
+    """Name the parameters that training changes."""
+    return {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the tensors and the plain values of a checkpoint."""
+    if not path.is_file():
+        raise MissingFileError(f"{path}: no checkpoint to resume from; train without --resume")
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = json.loads(file.metadata()["values"])
+            values = {name: found[name] for name in _VALUES}
+            return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{path}: not a readable checkpoint ({error}); delete it") from None
+
+
+def _check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to continue what would not be the same training."""
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            raise ConfigError(
+                f"{path}: was made with {name} = {before.get(name)!r}, now it is "
+                f"{now.get(name)!r}; use the same settings and data, or delete the file"
+            )

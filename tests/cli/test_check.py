@@ -1,0 +1,116 @@
+"""The command ``fathomer check``, as a user calls it."""
+
+import json
+import shlex
+
+import pytest
+
+from tests.tiny import TINY, tiny_examples, write_csv
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_csv(tmp_path / "data.csv", tiny_examples(120))
+    return "data.csv"
+
+
+def test_findings_are_printed_with_their_lines(run, data, tmp_path):
+    with (tmp_path / data).open("a", encoding="utf-8") as file:
+        file.write('"A lovely day.",Positive\n"",negative\n')
+    code, out, err = run("check", data)
+    assert (code, err) == (0, "")
+    assert out.startswith("data.csv: 121 examples; columns text, label; utf-8\n")
+    assert "\npositive        60  49.6%\n" in out
+    assert "\nwarning: data.csv: 1 row with empty text, left out (line 123)\n" in out
+    assert "labels that look like one: 'positive' (60), 'Positive' (1) (line 122)\n" in out
+    assert "lines" in out.partition("note: data.csv: ")[2]  # the short opinions repeat themselves
+
+
+def test_the_suggested_command_runs(run, data, tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
+    found = json.loads(run("check", data, "--test", data, "--json")[1])
+    command = found["command"].replace("--recipe small", "--recipe tiny.toml")
+    assert "--test data.csv" in command
+    code, _, err = run(*shlex.split(command)[1:])
+    assert code == 0, err
+    found = json.loads(run("check", "demo", "--data-dir", "my data", "--json")[1])
+    assert shlex.split(found["command"])[-2:] == ["--data-dir", "my data"]
+
+
+def test_json_holds_all_that_is_printed(run, data):
+    code, out, _ = run("check", data, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["ok"] is True
+    assert found["labels"] == {"positive": 60, "negative": 60}
+    assert (found["examples"], found["columns"]) == (120, ["text", "label"])
+    assert (found["average_words"], found["longest_words"]) == (5.0, 5)
+    kinds = {finding["problem"]: finding for finding in found["findings"]}
+    assert kinds["duplicates"]["level"] == "note"
+    assert kinds["duplicates"]["count"] > len(kinds["duplicates"]["lines"]) == 5
+
+
+def test_data_that_cannot_be_learned_from_has_exit_code_one(run, tmp_path):
+    (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
+    code, out, err = run("check", "one.csv")
+    assert (code, err) == (1, "")
+    assert "error: one.csv: only one label ('a')" in out
+    assert "train with" not in out
+    code, out, _ = run("check", "one.csv", "--json")
+    found = json.loads(out)
+    assert (code, found["ok"], found["command"]) == (1, False, None)
+    (tmp_path / "list.jsonl").write_text('[{"text": "a", "label": "b"}, {}]', encoding="utf-8")
+    code, out, err = run("check", "list.jsonl")
+    assert (code, err) == (1, "")
+    assert "error: list.jsonl, line 1: a JSON list; write one object per line" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.csv"], "no.csv: no such file"),
+        (["dem"], "dem: no such file or corpus; did you mean 'demo'?"),
+        (["data.csv", "--test", "no.csv"], "no.csv: no such file"),
+        (["data.csv", "--encoding", "klingon"], "unknown encoding 'klingon'"),
+        (["trec"], ""),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_two(run, data, arguments, message):
+    code, out, err = run("check", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"fathomer: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_folder_is_an_error_of_the_data(run, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    code, out, _ = run("check", "folder.csv")
+    assert code == 1
+    assert "error: folder.csv: a folder where a file was expected" in out
+
+
+def test_a_corpus_is_checked_with_its_test_part_and_own_recipe(run):
+    code, out, _ = run("check", "demo")
+    assert code == 0
+    assert "demo (test part): 600 examples\n" in out
+    assert "no problems found" in out
+    assert out.endswith("\ntrain with:\nfathomer train demo --out model\n")
+
+
+@pytest.mark.parametrize("name", ["small", "demo"])
+def test_a_file_that_is_called_like_a_recipe_is_not_read_as_one(run, data, tmp_path, name):
+    (tmp_path / name).write_text("notes", encoding="utf-8")
+    assert run("check", data if name == "small" else "demo")[0] == 0
+
+
+def test_the_suggested_command_replaces_no_model(run, data, tmp_path):
+    (tmp_path / "model").mkdir()
+    assert "--out model-2 " in run("check", data)[1]
+
+
+def test_long_lists_of_labels_are_shortened(run, tmp_path):
+    rows = [f"text {n},label{n % 30}\n" for n in range(300)]
+    (tmp_path / "many.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    code, out, _ = run("check", "many.csv")
+    assert code == 0
+    assert "and 10 more labels\n" in out

@@ -1,0 +1,129 @@
+"""The command ``fathomer evaluate``: what it prints and writes, and texts that training has seen."""
+
+import json
+import re
+
+import pytest
+
+from fathomer.data.examples import Example, Examples
+from fathomer.train.fit import fit
+from tests.data.small import write_files
+from tests.tiny import TINY, tiny_artifact, tiny_examples, write_csv
+
+
+@pytest.fixture
+def model(tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    return "model"
+
+
+@pytest.fixture
+def data(tmp_path):
+    wrong = [Example(e.text, "negative") for e in tiny_examples(6)]
+    write_csv(tmp_path / "data.csv", Examples([*tiny_examples(40), *wrong]))
+    return "data.csv"
+
+
+def test_all_parts_of_the_report_are_printed(run, model, data):
+    code, out, err = run("evaluate", model, data)
+    assert (code, err) == (0, "")
+    parts = out.split("\n\n")
+    assert [part.split()[0] for part in parts] == ["texts", "label", "true", "words", "worst"]
+    matrix = [list(map(int, re.findall(r"\d+", line))) for line in parts[2].splitlines()[1:]]
+    found = json.loads(run("evaluate", model, data, "--json")[1])
+    assert matrix == [
+        [found["confusion"][true].get(predicted, 0) for predicted in ("negative", "positive")]
+        for true in ("negative", "positive")
+    ]
+    wrong = matrix[0][1] + matrix[1][0]
+    assert wrong >= 3
+    assert len(parts[4].splitlines()) == 1 + len(found["mistakes"]) == 1 + min(10, wrong)
+    assert all(len(line) <= 100 for line in parts[4].splitlines())
+    assert parts[4].splitlines()[1].startswith("negative → positive ")
+
+
+def test_of_many_labels_the_most_confused_are_printed(run, tmp_path):
+    examples = Examples([Example(f"word{n % 12} here", f"label{n % 12}") for n in range(48)])
+    short = TINY.updated({"train": {"epochs": 1}})
+    fit(examples, short).artifact.save(tmp_path / "many")
+    write_csv(tmp_path / "data.csv", examples)
+    code, out, _ = run("evaluate", "many", "data.csv")
+    assert code == 0
+    assert "true \\ predicted" not in out
+    pairs = out.partition("most confused")[2].split("\n\n")[0].splitlines()[1:]
+    assert 1 <= len(pairs) <= 10
+    assert all(re.fullmatch(r"label\d+ +→ label\d+ +\d+", pair) for pair in pairs)
+
+
+def test_a_page_and_a_picture_are_written(run, model, data, tmp_path):
+    arguments = ["--html", "page.html", "--plot", "matrix.png", "--json"]
+    code, out, err = run("evaluate", model, data, *arguments)
+    assert (code, err) == (0, "matrix.png: written\npage.html: written\n")
+    assert json.loads(out)["examples"] == 46
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>model on data.csv</title>" in page
+    assert (tmp_path / "matrix.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["threshold", "--precision", "0.5"]])
+def test_rows_that_cannot_be_scored_are_counted(run, model, tmp_path, command):
+    rows = "text,label\nThe film was good.,positive\nThe film was bad.,\n ,negative\n"
+    (tmp_path / "gaps.csv").write_text(rows, encoding="utf-8")
+    name, *options = command
+    code, _, err = run(name, model, "gaps.csv", *options)
+    said = "gaps.csv: 1 example read, 2 skipped (1 empty label, 1 empty text)\n"
+    assert (code, err) == (0, said)
+
+
+def test_json_counts_the_rows_that_were_left_out(run, model, tmp_path):
+    (tmp_path / "gaps.csv").write_text("text,label\na,positive\nb,\n", encoding="utf-8")
+    code, out, _ = run("evaluate", model, "gaps.csv", "--json")
+    assert (code, json.loads(out)["skipped"]) == (0, {"empty label": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--plot", "matrix.jpg"], "matrix.jpg: --plot writes a PNG; name a file that ends in"),
+        (["--plot", "no/matrix.png"], "no: no such folder"),
+        (["--html", "no/page.html"], "no: no such folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(
+    run, monkeypatch, model, data, arguments, message
+):
+    monkeypatch.setattr("fathomer.predictor.Predictor.answer", lambda *a, **k: 1 / 0)
+    code, out, err = run("evaluate", model, data, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"fathomer: {message}")
+
+
+BOOKS = {
+    "books.task.train": "1\tThe film was lovely.\n0\tThe film was bad.\n0\tThe film was great.\n",
+    "books.task.test": "1\tThe film was bad.\n0\tThe meal was awful.\n1\tThe book was great.\n",
+}
+
+
+def test_test_texts_that_stand_in_training_are_left_out_of_a_second_accuracy(run, model, tmp_path):
+    write_files(tmp_path / "amazon16", BOOKS)
+    found = json.loads(run("evaluate", model, "amazon16/books", "--json")[1])
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert (found["accuracy_unseen"], found["examples_unseen"]) == (1.0, 2)
+    out = run("evaluate", model, "amazon16/books")[1]
+    assert "without the 1 that also stand in the training part: accuracy 1.0000 on 2\n" in out
+
+
+def test_without_its_training_part_a_corpus_has_no_second_accuracy(run, model, data, tmp_path):
+    write_files(tmp_path / "amazon16", {"books.task.test": BOOKS["books.task.test"]})
+    code, out, _ = run("evaluate", model, "amazon16/books", "--json")
+    assert code == 0
+    assert "accuracy_unseen" not in json.loads(out)
+    assert "accuracy_unseen" not in json.loads(run("evaluate", model, data, "--json")[1])
+
+
+def test_texts_of_a_fold_that_stand_in_other_folds_are_seen(run, model, tmp_path):
+    lines = {"rt-polarity.pos": "the film was good .\n" * 12, "rt-polarity.neg": ""}
+    lines["rt-polarity.neg"] = "".join(f"the film number {n} was bad .\n" for n in range(12))
+    write_files(tmp_path / "mr", lines)
+    found = json.loads(run("evaluate", model, "mr", "--folds", "4", "--json")[1])
+    assert (found["examples"], found["examples_unseen"]) == (6, 3)

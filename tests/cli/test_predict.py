@@ -1,0 +1,179 @@
+"""The command predict: lines, pipes and tables in; nothing lost when it is stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.tiny import tiny_artifact, tiny_examples, write_csv
+
+PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    return "model"
+
+
+def test_predict_answers_line_by_line(run, model, tmp_path):
+    (tmp_path / "texts.txt").write_text("The film was lovely.\r\n\nbad\x85 one", encoding="utf-8")
+    code, out, _ = run("predict", model, "texts.txt", "--depths")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert len(answers) == 3
+    assert answers[0]["label"] == "positive"
+    assert answers[0]["words"][2] == {
+        "text": "was",
+        "start": 9,
+        "end": 12,
+        "depth": answers[0]["words"][2]["depth"],
+    }
+    assert answers[1]["words"] == []
+
+
+def test_predict_reads_standard_input(model, tmp_path):
+    done = subprocess.run(
+        PREDICT, input=b"good film\nb\xffd\n", capture_output=True, cwd=tmp_path, check=True
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == 2
+    assert all(set(answer) == {"label", "probabilities", "truncated"} for answer in answers)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_pipe_is_answered_as_its_lines_arrive(model, tmp_path, encoding):
+    command = [*PREDICT, "--depths", "--encoding", encoding]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    content = "The film was lövely.\r\nThe book was\n\nlast".encode(encoding)
+    first = content.index("book".encode(encoding.removesuffix("-sig") + "-le" * ("16" in encoding)))
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
+        process.stdin.write(content[:first])
+        process.stdin.flush()
+        answers = [process.stdout.readline()]  # comes before anything else is written
+        process.stdin.write(content[first:])
+        process.stdin.close()
+        answers += process.stdout.readlines()
+    assert process.returncode == 0
+    words = [[word["text"] for word in json.loads(answer)["words"]] for answer in answers]
+    assert words == [["The", "film", "was", "lövely", "."], ["The", "book", "was"], [], ["last"]]
+
+
+def test_a_table_without_out_is_answered_in_lines_of_json(run, model, tmp_path):
+    (tmp_path / "t.csv").write_text('id,review\n1,"good\nfilm"\n2,bad\n', encoding="utf-8")
+    code, out, err = run("predict", model, "t.csv", "--text-column", "Review", "--depths")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert [len(answer["words"]) for answer in answers] == [2, 1]
+
+
+def test_a_table_becomes_a_table(run, model, tmp_path):
+    write_csv(tmp_path / "t.csv", tiny_examples(10))
+    code, out, err = run("predict", model, "t.csv", "--out", "answers.csv", "--depths")
+    assert (code, out, err) == (0, "", "answers.csv: 10 texts answered\n")
+    lines = (tmp_path / "answers.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "text,label,predicted_label,probability,mean_depth"
+    assert lines[1].startswith("The ")
+    assert len(lines) == 11
+    code, out, err = run("predict", model, "t.csv", "--out", "answers.csv")
+    assert err.startswith("answers.csv: the file there will be replaced\n")
+    assert "mean_depth" not in (tmp_path / "answers.csv").read_text(encoding="utf-8")
+
+
+def test_the_lines_of_a_pipe_can_go_to_a_file(model, tmp_path):
+    subprocess.run(
+        [*PREDICT, "-", "--out", "a.jsonl"], input=b"good\n\xff\n", cwd=tmp_path, check=True
+    )
+    lines = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["truncated"] for line in lines] == [False, False]
+
+
+def test_a_model_that_was_trained_again_does_not_continue(run, model, tmp_path):
+    write_csv(tmp_path / "t.csv", tiny_examples(1000))
+    with (tmp_path / "t.csv").open("ab") as file:
+        file.write(b"bad row\n")
+    assert run("predict", model, "t.csv", "--out", "a.csv")[0] == 2
+    config = tmp_path / "model" / "config.json"
+    config.write_text(config.read_text().replace('"seed": 0', '"seed": 1'), encoding="utf-8")
+    code, _, err = run("predict", model, "t.csv", "--out", "a.csv", "--resume")
+    assert code == 2
+    assert err.startswith("fathomer: a.csv.partial: was made with another model; ")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_is_continued_without_loss(run, model, tmp_path, end):
+    write_csv(tmp_path / "t.csv", tiny_examples(20_000))
+    command = [*PREDICT, "t.csv", "--out", "a.csv"]
+    partial = tmp_path / "a.csv.partial"
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    with process:
+        while not (partial.exists() and partial.stat().st_size):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        process.send_signal(end)
+        messages = process.stderr.read()
+    assert process.returncode == (130 if end == signal.SIGINT else -9)
+    if end == signal.SIGINT:
+        assert messages == (
+            "Stopped: a.csv.partial holds the answers so far; "
+            "the same command with --resume continues.\n"
+        )
+    assert not (tmp_path / "a.csv").exists()
+    stopped_at = partial.read_bytes()
+    code, _, err = run("predict", model, "t.csv", "--out", "a.csv", "--resume")
+    assert (code, err) == (0, "a.csv: 20,000 texts answered\n")
+    run("predict", model, "t.csv", "--out", "straight.csv")
+    straight = (tmp_path / "straight.csv").read_bytes()
+    assert straight.startswith(stopped_at)
+    assert len(stopped_at) < len(straight)
+    assert (tmp_path / "a.csv").read_bytes() == straight
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "t.csv", "a.csv", "straight.csv"}
+
+
+def test_a_pipe_can_be_named_as_a_file(model, tmp_path):
+    done = subprocess.run(
+        [*PREDICT, "/dev/stdin"],
+        input=b"good film\n",
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert json.loads(done.stdout)["label"] in ("negative", "positive")
+
+
+def test_without_standard_input_one_line_says_so(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("predict", model) == (2, "", "fathomer: standard input is closed; name a file\n")
+
+
+def test_a_link_to_a_file_of_answers_stays_a_link(run, model, tmp_path):
+    (tmp_path / "texts.txt").write_text("good film\n")
+    (tmp_path / "real.jsonl").write_text("old\n")
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    code, _, err = run("predict", model, "texts.txt", "--out", "link.jsonl")
+    assert code == 0, err
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert "label" in json.loads((tmp_path / "real.jsonl").read_text())
+
+
+def test_answers_do_not_replace_a_device(run, model, tmp_path):
+    (tmp_path / "texts.txt").write_text("good film\n")
+    code, _, err = run("predict", model, "texts.txt", "--out", "/dev/null")
+    assert (code, err) == (
+        2,
+        "fathomer: /dev/null: is no file; without --out, answers go to standard output\n",
+    )
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_answers_are_utf_8_whatever_the_machine_speaks(model, tmp_path, encoding):
+    done = subprocess.run(
+        [*PREDICT, "--depths"], input="good 😀 film\n".encode(), capture_output=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding}, check=True,
+    )  # fmt: skip
+    words = json.loads(done.stdout.decode("utf-8"))["words"]
+    assert [word["text"] for word in words] == ["good", "😀", "film"]

@@ -1,0 +1,32 @@
+"""Kim's convolution over words."""
+
+import torch
+
+from experiments.rivals.text_cnn import WIDTHS
+from tests.model.baselines.small import LONG, assert_agrees, small_model, tokens_of
+
+
+def oracle(network, text):
+    """Slide each filter over the text by hand, with zeros before and after it."""
+    features = []
+    tokens = tokens_of(network, text)
+    for width, layer in zip(WIDTHS, network.convolutions, strict=True):
+        best = torch.zeros(layer.out_channels, dtype=torch.float64)
+        for first in range(-width + 1, len(tokens)) if len(tokens) else ():
+            response = layer.bias.clone()
+            for offset in range(width):
+                if 0 <= first + offset < len(tokens):
+                    response = response + layer.weight[:, :, offset] @ tokens[first + offset]
+            best = torch.maximum(best, response.relu())
+        features.append(best)
+    return network.output(torch.cat(features))
+
+
+def test_it_slides_its_filters_over_the_words_and_keeps_the_strongest_response():
+    network = small_model("text-cnn", hidden_size=12)
+    assert_agrees(network, oracle, LONG)
+
+
+def test_there_are_a_hundred_maps_of_each_width_at_the_default_size():
+    network = small_model("text-cnn", hidden_size=400)
+    assert [layer.out_channels for layer in network.convolutions] == [100, 100, 100]

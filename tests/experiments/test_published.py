@@ -1,0 +1,126 @@
+"""The paper's figures: all there, equal to the paper's text, and as consistent as it is."""
+
+import re
+from pathlib import Path
+from statistics import mean
+from typing import get_args
+
+import pytest
+
+from experiments.published import published
+from fathomer.config import ModelName
+from fathomer.data.corpora import CORPORA
+from fathomer.model.registry import MODELS
+from fathomer.recipes import shipped_recipes
+
+PAPER = Path(__file__).resolve().parents[3] / "shared" / "paper.tex"
+PUBLISHED = published()
+OUTSIDE = {"ms-trans", "cove", "multi-qt", "cnn-mcfa", "dnc-cuw"}
+"""Systems that need more than a corpus and word vectors: figures only."""
+
+
+def systems(table):
+    return [system for system in PUBLISHED.systems if system.table == table]
+
+
+def test_every_cell_is_there():
+    assert [len(system.accuracy) for system in systems(2)] == [16] * 7
+    assert sum(len(system.accuracy) for system in systems(3)) == 86
+    cells = {t: sum(sum(s.accuracy.values()) for s in systems(t)) for t in (2, 3)}
+    assert cells == pytest.approx({2: 9814.1, 3: 7709.52}, abs=0.005)  # not a digit has changed
+    assert [variant.row for variant in PUBLISHED.ablation] == list(range(7))
+    assert len(PUBLISHED.corpora) == 9
+
+
+def test_corpora_have_our_names():
+    assert {corpus for system in PUBLISHED.systems for corpus in system.accuracy} == set(CORPORA)
+    assert {c.corpus for c in PUBLISHED.corpora} == {name.partition("/")[0] for name in CORPORA}
+    assert len(PUBLISHED.accuracies("trec")) == 13
+    assert PUBLISHED.accuracies("imdb")["fathomer"] == 96.27
+    assert PUBLISHED.accuracies("amazon16/imdb")["fathomer"] == 89.5
+
+
+def test_systems_have_the_names_of_our_models_where_we_have_them():
+    named = {system.name for system in PUBLISHED.systems} - OUTSIDE
+    assert set(MODELS) - {"fasttext", "tfidf"} <= named
+    assert set(get_args(ModelName)) == set(MODELS)
+
+
+def test_the_authors_trained_four_rivals_themselves():
+    trained = {"transformer", "star-transformer", "bilstm", "s-lstm"}
+    for table in (2, 3):
+        assert {s.name for s in systems(table) if s.reimplemented} == trained
+
+
+@pytest.mark.parametrize(
+    "system", [s for s in PUBLISHED.systems if s.average], ids=lambda s: f"{s.table}-{s.name}"
+)
+def test_an_average_is_that_of_its_figures(system):
+    places = 1 if system.table == 2 else 2
+    rounding = 0.5 * 10**-places + 1e-9
+    assert mean(system.accuracy.values()) == pytest.approx(system.average, abs=rounding)
+
+
+def test_the_paper_is_best_on_eleven_of_sixteen_corpora_not_twelve():
+    best = {}
+    for corpus in systems(2)[0].accuracy:
+        found = PUBLISHED.accuracies(corpus)
+        best[corpus] = max(found, key=found.__getitem__)
+    assert list(best.values()).count("fathomer") == 11
+    assert best["amazon16/dvd"] == "s-lstm"  # where the paper prints its own figure in bold
+
+
+def test_the_changes_of_the_ablation_are_differences():
+    reference = PUBLISHED.ablation[0]
+    for variant in PUBLISHED.ablation:
+        change = variant.accuracy - reference.accuracy
+        assert change == pytest.approx(variant.accuracy_change, abs=1e-6)
+        assert variant.speed - reference.speed == variant.speed_change
+        assert variant.recipe in shipped_recipes()
+    assert reference.accuracy == PUBLISHED.accuracies("imdb")["fathomer"]
+
+
+def numbers(text):
+    """Find the numbers of a table's body, without the markup around them."""
+    text = re.sub(r"\\(short)?cite\{[^}]*\}|\$\\pm\$|\\textbf", " ", text)
+    return [float(n) for n in re.findall(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?![\w.-]*[A-Za-z])", text)]
+
+
+def body(label):
+    """Cut a table's body out of the paper's source."""
+    if not PAPER.is_file():
+        pytest.skip(f"the paper's source is not there: {PAPER}")
+    source = PAPER.read_text(encoding="utf-8").partition(f"\\label{{{label}}}")[0]
+    lines = source[source.rindex("\\begin{tabular}") :].splitlines()
+    return [line.replace("{,}", "").replace("\\\\", "") for line in lines if "&" in line][1:]
+
+
+def test_table_2_is_the_papers():
+    rows = [numbers(line.partition("&")[2]) for line in body("amazon16_result")]
+    found = zip(*(([*s.accuracy.values(), s.average]) for s in systems(2)), strict=True)
+    assert rows == [list(row) for row in found]
+
+
+def test_table_3_is_the_papers():
+    rows = [numbers(line.partition("&")[2]) for line in body("cls_result")]
+    found = [[*s.accuracy.values(), *([s.average] if s.average else [])] for s in systems(3)]
+    assert rows == found
+
+
+def test_table_4_is_the_papers():
+    rows = [numbers(line.split("&", 2)[2]) for line in body("ablation")]
+    found = []
+    for v in PUBLISHED.ablation:
+        changes = ([v.accuracy_change], [v.speed_change]) if v.row else ([], [])
+        accuracy, speed = (v.accuracy, v.accuracy_deviation), (v.speed, v.speed_deviation)
+        found.append([*accuracy, *changes[0], *speed, *changes[1]])
+    assert [row for row in rows if row] == found
+
+
+def test_table_1_is_the_papers():
+    rows = [numbers(line.partition("&")[2].replace(",", "")) for line in body("data_statistics")]
+    found = [
+        [c.classes, c.average_length, c.max_length, c.train, *([c.test] if c.test else [])]
+        for c in PUBLISHED.corpora
+    ]
+    assert [row for row in rows if len(row) > 2] == found

@@ -1,0 +1,59 @@
+"""Dropout falls where the paper puts it: on word embeddings and on hidden states, in training."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.model.networks import embedded, packed, random_depths, random_network
+
+TEXTS = [[4, 8, 15, 16], [-1, 3, 19, 7, 2]] * 40
+
+
+def inputs_of(module: nn.Module, network: nn.Module) -> list[Tensor]:
+    """Run the network once in training mode and keep the tensors that a module is given."""
+    seen: list[Tensor] = []
+    module.register_forward_pre_hook(
+        lambda _, given: seen.extend(part.detach() for part in given if isinstance(part, Tensor))
+    )
+    torch.manual_seed(0)
+    batch = packed(TEXTS)
+    network.train()(batch, depths=random_depths(batch))
+    return seen
+
+
+def test_word_dropout_falls_on_the_tokens():
+    network = random_network(word_dropout=0.4, hidden_dropout=0.0)
+    given = inputs_of(network.sequence, network)[0]
+    kept = given != 0
+    assert abs(kept.float().mean() - 0.6) < 0.05
+    undropped = embedded(network, packed(TEXTS))
+    torch.testing.assert_close(given[kept], undropped[kept] / 0.6)
+
+
+def test_the_s_lstm_reads_the_tokens_that_the_sequential_module_reads():
+    network = random_network(word_dropout=0.4, hidden_dropout=0.0)
+    batch = packed(TEXTS)
+    order = torch.argsort(random_depths(batch), descending=True, stable=True)
+    sequence, *_ = inputs_of(network.sequence, network)
+    _, tokens, places, embedding, *_ = inputs_of(network.slstm, network)
+    assert torch.equal(tokens[places], sequence[order])
+    assert embedding.all()  # nothing falls on the depth embedding
+
+
+@pytest.mark.parametrize("name", ["depth", "output"])
+def test_hidden_dropout_falls_on_the_features_and_on_the_pooled_states(name):
+    dropped = random_network(word_dropout=0.0, hidden_dropout=0.3)
+    undropped = random_network(word_dropout=0.0, hidden_dropout=0.0)
+    found, whole = (inputs_of(net.get_submodule(name), net)[0] for net in (dropped, undropped))
+    kept = found[whole != 0] != 0  # the ReLU has zeros of its own
+    assert abs(kept.float().mean() - 0.7) < 0.05
+
+
+def test_training_without_dropout_at_forced_depths_is_prediction():
+    network = random_network(word_dropout=0.0, hidden_dropout=0.0)
+    batch = packed(TEXTS)
+    depths = random_depths(batch)
+    predicted = network.eval()(batch, depths=depths)
+    trained = network.train()(batch, depths=depths)
+    for found, wanted in zip(trained, predicted, strict=True):
+        torch.testing.assert_close(found, wanted)

@@ -1,0 +1,174 @@
+"""Gradients reach every weight, and they are the right ones."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from fathomer.model import DepthAdaptiveNetwork, WordBatch
+from fathomer.model.graph import sort_by_depth
+from tests.model.networks import (
+    RAGGED,
+    in_float64,
+    packed,
+    random_depths,
+    random_network,
+    random_texts,
+)
+
+SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
+TEXTS = random_texts(seed=5, texts=30, longest=12)
+
+
+def trained_once(network: DepthAdaptiveNetwork, depths: Tensor | None = None) -> Tensor:
+    """Send gradients back through the network in training mode; give the depths that it took."""
+    torch.manual_seed(0)
+    output = network.train()(packed(TEXTS), depths=depths)
+    labels = torch.arange(len(TEXTS)) % network.config.num_labels
+    cross_entropy(output.logits, labels).backward()
+    return output.depths
+
+
+def untouched(network: DepthAdaptiveNetwork) -> list[str]:
+    return [
+        name
+        for name, weight in network.named_parameters()
+        if weight.grad is None or not weight.grad.any() or not weight.grad.isfinite().all()
+    ]
+
+
+@pytest.mark.parametrize("depth", ["gumbel", "hard", "soft", "full"])
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_gradients_reach_every_parameter(depth, sequence):
+    network = random_network(depth=depth, sequence=sequence)
+    trained_once(network)
+    assert untouched(network) == []
+
+
+def test_gradients_reach_every_parameter_of_a_fresh_network():
+    """With its own initial weights, whose biases are zero."""
+    torch.manual_seed(0)
+    network = DepthAdaptiveNetwork(random_network().config)
+    trained_once(network)
+    assert untouched(network) == []
+
+
+def test_gradients_reach_the_scores_of_every_depth_that_was_sampled():
+    """W_2 selects, which passes no gradient; it learns as the depth embedding, row by row."""
+    network = random_network(depth="gumbel")
+    with torch.no_grad():
+        network.depth.scores.weight.mul_(0.1)  # so that every depth occurs
+    depths = trained_once(network)
+    assert sorted(set(depths.tolist())) == [1, 2, 3, 4]
+    assert network.depth.scores.weight.grad.any(1).all()
+
+
+@pytest.mark.parametrize("deepest", [1, 2, 3])
+def test_the_scores_of_a_depth_that_no_word_took_have_no_gradient(deepest):
+    network = random_network()
+    trained_once(network, random_depths(packed(TEXTS), max_depth=deepest))
+    taken = network.depth.scores.weight.grad.any(1)
+    assert taken.tolist() == [row < deepest for row in range(4)]
+
+
+def test_full_depth_trains_only_the_last_row_of_the_scores():
+    network = random_network(depth="full")
+    trained_once(network)
+    assert network.depth.scores.weight.grad.any(1).tolist() == [False, False, False, True]
+
+
+def test_fixed_word_vectors_have_no_gradient():
+    network = random_network(fixed_words=True)
+    trained_once(network)
+    assert untouched(network) == ["embedding.word.weight"]
+
+
+def test_the_padding_byte_stays_zero_in_training():
+    network = random_network()
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        trained_once(network)
+        optimizer.step()
+    assert not network.embedding.char.bytes.weight[0].any()
+
+
+@pytest.mark.parametrize("block", [2, 512])
+@pytest.mark.parametrize("inner_size", [1, 5], ids=["folded", "not folded"])
+def test_gradients_of_the_s_lstm_are_those_of_finite_differences(monkeypatch, inner_size, block):
+    monkeypatch.setattr("fathomer.model.steps.BLOCK", block)
+    monkeypatch.setattr("fathomer.model.steps.PRODUCT_BLOCK", block + 1)
+    sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": inner_size}
+    slstm = in_float64(random_network(**sizes)).slstm
+    batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])
+    depths = torch.tensor([1, 4, 2, 3, 1, 2])
+    graph = sort_by_depth(batch, depths)
+    places = torch.tensor([0, 1, 2, 0, 1, 1])
+    inputs = random_inputs((6, inner_size), (3, 2), (4, inner_size))
+    source, _ = slstm.first_layer(inputs[0], slstm.initial(inputs[0]))
+    assert source.shape[1] == (2 if inner_size == 1 else 4)
+    names = [name for name, _ in slstm.named_parameters()]
+
+    def steps(inner, tokens, embedding, *weights):
+        weights_of = dict(zip(names, weights, strict=True))
+        given = (inner, tokens, places, embedding, depths[graph.order], graph)
+        return torch.func.functional_call(slstm, weights_of, given)
+
+    assert torch.autograd.gradcheck(steps, (*inputs, *slstm.parameters()))
+
+
+def test_gradients_of_the_bilstm_are_those_of_finite_differences():
+    lstm = in_float64(random_network(hidden_size=4, word_size=1, char_size=1)).sequence
+    batch = WordBatch.from_ids([[0] * 2, [], [0] * 4, [0], [0] * 4])
+    places = torch.tensor([0, 1, 2, 0, 1, 1, 0, 2, 2, 1, 0])
+    names = [name for name, _ in lstm.named_parameters()]
+
+    def read(tokens, *weights):
+        weights_of = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(lstm, weights_of, (tokens, places, batch))
+
+    assert torch.autograd.gradcheck(read, (*random_inputs((3, 2)), *lstm.parameters()))
+
+
+def random_inputs(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    options = {"generator": generator, "dtype": torch.float64, "requires_grad": True}
+    return [torch.randn(shape, **options) for shape in shapes]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gradients_of_the_loss_are_those_of_finite_differences(sequence, seed):
+    """Along random directions in the space of each parameter, at forced depths."""
+    network = in_float64(random_network(seed=seed, sequence=sequence))
+    batch = packed(RAGGED)
+    depths = random_depths(batch, seed=seed)
+    labels = torch.arange(len(RAGGED)) % 3
+
+    def loss() -> Tensor:
+        return cross_entropy(network(batch, depths=depths).logits, labels, label_smoothing=0.1)
+
+    loss().backward()
+    generator = torch.Generator().manual_seed(seed)
+    step = 1e-6
+    for name, weight in network.named_parameters():
+        direction = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+        if name == "embedding.char.bytes.weight":
+            direction[0] = 0  # the padding is no weight
+        with torch.no_grad():
+            weight += step * direction
+            above = loss()
+            weight -= 2 * step * direction
+            below = loss()
+            weight += step * direction
+        slope = (above - below) / (2 * step)
+        torch.testing.assert_close((weight.grad * direction).sum(), slope, rtol=1e-6, atol=1e-8)
+
+
+def test_a_batch_that_was_predicted_can_be_trained_on():
+    network = random_network()
+    batch = packed(RAGGED)
+    with torch.inference_mode():
+        network(batch)
+    network.train()(batch).logits.sum().backward()
+    assert untouched(network) == []

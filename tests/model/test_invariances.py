@@ -1,0 +1,180 @@
+"""What must not matter, does not; and a change reaches what the graph lets it reach, no more."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from fathomer.model import DepthAdaptiveNetwork, WordBatch
+from fathomer.model.graph import sort_by_depth
+from fathomer.model.slstm import SLSTM
+from fathomer.model.steps import Steps, Terms
+from tests.model.networks import (
+    RAGGED,
+    copied_into,
+    in_float64,
+    packed,
+    random_depths,
+    random_network,
+)
+
+SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
+
+
+def assert_same_numbers(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+
+
+def read_texts(network: DepthAdaptiveNetwork, texts: list[list[int]], depths: list[Tensor]):
+    """Give logits and sentence node of each text, and its words' states and depths, text by text."""
+    batch = packed(texts)
+    with torch.no_grad():
+        output = network(batch, depths=torch.cat(depths) if depths else None)
+    lengths = batch.lengths.tolist()
+    words = zip(output.words.split(lengths), output.depths.split(lengths), strict=True)
+    return list(zip(output.logits, output.sentences, *zip(*words, strict=True), strict=True))
+
+
+def forced_depths(texts: list[list[int]]) -> list[Tensor]:
+    batch = packed(texts)
+    return list(random_depths(batch).split(batch.lengths.tolist()))
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("forced", [False, True])
+def test_the_order_of_texts_in_the_batch_does_not_matter(sequence, forced):
+    network = in_float64(random_network(sequence=sequence))
+    order = [3, 6, 1, 0, 5, 2, 4]
+    depths = forced_depths(RAGGED) if forced else []
+    straight = read_texts(network, RAGGED, depths)
+    mixed = read_texts(network, [RAGGED[k] for k in order], [depths[k] for k in order if forced])
+    for text, k in zip(mixed, order, strict=True):
+        for found, wanted in zip(text, straight[k], strict=True):
+            assert_same_numbers(found, wanted)
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_text_alone_is_read_as_in_company(sequence, forced):
+    network = in_float64(random_network(sequence=sequence))
+    depths = forced_depths(RAGGED) if forced else []
+    company = read_texts(network, RAGGED, depths)
+    for k, text in enumerate(RAGGED):
+        [alone] = read_texts(network, [text], depths[k : k + 1])
+        for found, wanted in zip(alone, company[k], strict=True):
+            assert_same_numbers(found, wanted)
+
+
+def test_forced_full_depth_is_the_full_depth_network():
+    network = random_network(depth="gumbel")
+    full = copied_into(network, depth="full")
+    batch = packed(RAGGED)
+    forced = network(batch, depths=torch.full((batch.num_words,), 4))
+    for found, wanted in zip(forced, full(batch), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_a_greater_max_depth_does_not_touch_words_of_the_same_depth():
+    network = random_network(max_depth=4)
+    deeper = copied_into(network, max_depth=9)
+    batch = packed(RAGGED)
+    depths = random_depths(batch)
+    small, large = network(batch, depths=depths), deeper(batch, depths=depths)
+    for name in ("logits", "depths", "words", "sentences"):
+        assert torch.equal(getattr(small, name), getattr(large, name)), name
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_a_word_s_vector_reaches_its_own_text_only(sequence):
+    network = random_network(sequence=sequence)
+    depths = forced_depths(RAGGED)
+    before = read_texts(network, RAGGED, depths)
+    with torch.no_grad():
+        network.embedding.word.weight[8] += 1  # a word of the first text
+    after = read_texts(network, RAGGED, depths)
+    assert not torch.equal(before[0][0], after[0][0])
+    for old, new in zip(before[1:], after[1:], strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(old, new, strict=True))
+
+
+@pytest.mark.parametrize("moved", range(7))
+def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved):
+    """Words 0-2 and 3-6 are two texts; the sentence nodes are held fixed."""
+    slstm = random_network().slstm
+    graph = sort_by_depth(WordBatch.from_ids([[0] * 3, [0] * 4]), torch.tensor([2] * 7))
+    weights = slstm.weights(slstm.window.weight)
+    g, c_g = torch.randn(2, 2, 6)
+
+    def step(h, c, from_token):
+        table = torch.cat([from_token, torch.zeros(2, 42)])
+        rows = torch.stack([torch.arange(7), 7 + graph.text_of], 1)
+        steps = Steps(graph, h, h[:-1], Terms(table, rows), weights)
+        steps.c, steps.g, steps.c_g = c, g, c_g
+        new_h, new_c = torch.zeros(2, 7, 6)
+        with torch.no_grad():
+            steps.word_step(new_h, new_c, first=False, keep_gates=False)
+        return new_h
+
+    h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
+    inputs = [h, c, torch.randn(7, 42)]
+    texts = [0] * 3 + [1] * 4
+    near = {w for w in (moved - 1, moved, moved + 1) if 0 <= w < 7 and texts[w] == texts[moved]}
+    for part in range(3):  # h, c, token
+        changed = [tensor.clone() for tensor in inputs]
+        changed[part][moved] += 1
+        reached = torch.nonzero((step(*inputs) != step(*changed)).any(1))[:, 0].tolist()
+        assert set(reached) == ({moved} if part == 2 else near)
+
+
+def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
+    """Run the S-LSTM alone on words in their order in the text; depths are not embedded."""
+    graph = sort_by_depth(batch, depths)
+    nothing = torch.zeros(4, 7, dtype=tokens.dtype)
+    with torch.no_grad():
+        words, sentences = slstm(
+            inner[graph.order], tokens, graph.order, nothing, depths[graph.order], graph
+        )
+    return words[graph.ranks], sentences
+
+
+def random_states(batch: WordBatch) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    shapes = [(batch.num_words, 7), (batch.num_words, 9)]
+    return tuple(torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
+
+
+def test_a_stopped_word_keeps_the_state_of_its_last_step():
+    """Capping the depth of all words stops the time at that step; tokens are held fixed."""
+    slstm = in_float64(random_network()).slstm
+    batch = packed(RAGGED)
+    depths = random_depths(batch)
+    inner, tokens = random_states(batch)
+    last, _ = run(slstm, batch, depths, inner, tokens)
+    for step in range(1, 5):
+        then, _ = run(slstm, batch, depths.clamp(max=step), inner, tokens)
+        stopped = depths <= step
+        assert_same_numbers(last[stopped], then[stopped])
+        assert not torch.isclose(last[~stopped], then[~stopped]).all(1).any()
+
+
+def test_a_sentence_node_stops_with_the_deepest_word_of_its_text():
+    slstm = in_float64(random_network()).slstm
+    batch = WordBatch.from_ids([[1, 2], [3, 4, 5], []])
+    depths = torch.tensor([2, 1, 4, 1, 3])
+    inner, tokens = random_states(batch)
+    _, last = run(slstm, batch, depths, inner, tokens)
+    _, then = run(slstm, batch, depths.clamp(max=2), inner, tokens)
+    _, early = run(slstm, batch, depths.clamp(max=1), inner, tokens)
+    assert_same_numbers(last[0], then[0])
+    assert not torch.isclose(last[0], early[0]).all()
+    assert not torch.isclose(last[1], then[1]).all()
+    assert not last[2].any()
+
+
+@pytest.mark.parametrize("deepest", [1, 2, 3, 4])
+def test_deeper_company_does_not_move_a_sentence_node(deepest):
+    network = in_float64(random_network())
+    texts = [[1, 2, 3], [4, 5]]
+    alone = read_texts(network, texts[:1], [torch.tensor([1, 2, 1])])[0]
+    company = read_texts(network, texts, [torch.tensor([1, 2, 1]), torch.tensor([deepest, 1])])[0]
+    for found, wanted in zip(company, alone, strict=True):
+        assert_same_numbers(found, wanted)

@@ -1,0 +1,90 @@
+"""The shapes in the signatures of `fathomer.model` are checked while the tests run."""
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+from fathomer.model import WordBatch
+from fathomer.model.depth import select_depths
+from fathomer.model.graph import sort_by_depth
+from fathomer.model.pooling import pool_texts
+from fathomer.model.steps import Steps, Terms, neighbourhood
+from fathomer.text.encode import PackedWords
+from tests.model.networks import packed, random_depths, random_network
+
+WORDS = torch.zeros(3, dtype=torch.long)
+NONE = torch.zeros(0, 1, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (WORDS[None], WORDS, NONE),
+        (WORDS.float(), WORDS, NONE),
+        (WORDS, torch.tensor(3), NONE),
+        (WORDS, WORDS, NONE.long()),
+        (WORDS, WORDS, NONE[:, 0]),
+    ],
+)
+def test_a_batch_of_wrong_shapes_is_caught(parts):
+    with pytest.raises(TypeCheckError):
+        WordBatch(*parts)
+
+
+def test_states_of_different_widths_are_caught():
+    batch = WordBatch.from_ids([[1, 2, 3]])
+    pool_texts(torch.zeros(3, 6), torch.zeros(1, 6), batch)
+    with pytest.raises(TypeCheckError):
+        pool_texts(torch.zeros(3, 6), torch.zeros(1, 5), batch)
+
+
+def test_states_without_their_second_axis_are_caught():
+    batch = WordBatch.from_ids([[1, 2, 3]])
+    graph = sort_by_depth(batch, WORDS + 1)
+    assert neighbourhood(torch.zeros(4, 6), graph, slice(0, 2)).shape == (2, 3, 6)
+    with pytest.raises(TypeCheckError):
+        neighbourhood(torch.zeros(4), graph, slice(0, 2))
+
+
+def test_gates_of_different_widths_are_caught():
+    slstm = random_network().slstm
+    graph = sort_by_depth(WordBatch.from_ids([[1, 2, 3]]), WORDS + 1)
+    steps = Steps(
+        graph,
+        torch.zeros(4, 6),
+        torch.zeros(3, 6),
+        Terms(torch.zeros(4, 42), torch.zeros(3, 3, dtype=torch.long)),
+        slstm.weights(slstm.window.weight),
+    )
+    rows, gates = slice(0, 2), torch.zeros(2, 42)
+    steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 6))
+    with pytest.raises(TypeCheckError):
+        steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 5))
+
+
+def test_logits_of_a_single_word_need_their_two_axes():
+    with pytest.raises(TypeCheckError):
+        select_depths(torch.zeros(4), how="hard", sample=False)
+
+
+def test_a_float_is_no_depth():
+    batch = packed([[1, 2]])
+    with pytest.raises(TypeCheckError):
+        random_network()(batch, depths=random_depths(batch).float())
+
+
+def test_packed_words_become_the_batch_of_their_ids():
+    packed_words = PackedWords(
+        words=np.array([4, -1, 8]),
+        lengths=np.array([2, 0, 1]),
+        unknown=np.frombuffer(b"ab", dtype=np.uint8).reshape(1, 2).copy(),
+    )
+    batch = WordBatch.from_packed(packed_words)
+    wanted = WordBatch.from_ids([[4, -1], [], [8]], unknown=batch.unknown)
+    for name in ("words", "lengths", "text_of", "positions", "word_counts"):
+        assert torch.equal(getattr(batch, name), getattr(wanted, name)), name
+    assert batch.text_of.tolist() == [0, 0, 2]
+    assert batch.positions.tolist() == [0, 1, 0]
+    assert [side.tolist() for side in batch.neighbours] == [[3, 0, 3], [1, 3, 3]]
+    assert (batch.num_texts, batch.num_words) == (3, 3)

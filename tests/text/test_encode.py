@@ -1,0 +1,132 @@
+"""Batches: within the budget, every text once, and unknown words that keep their spellings."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathomer.text.encode import EncodedTexts, plan_batches
+from fathomer.text.tokenizer import Tokenizer, Words
+
+LENGTHS = st.lists(st.integers(0, 30), max_size=60).map(lambda n: np.asarray(n, dtype=np.int64))
+BUDGETS = st.integers(1, 40)
+SEEDS = st.none() | st.integers(0, 9)
+
+
+def plan(lengths, budget: int, seed: int | None = None) -> list[list[int]]:
+    shuffle = None if seed is None else np.random.default_rng(seed)
+    return list(plan_batches(np.asarray(lengths, dtype=np.int64), budget=budget, shuffle=shuffle))
+
+
+def a_text(names: list[str | int]) -> Words:
+    """Make the words of a text: a number is a known word, a string an unknown one."""
+    unknown = [name for name in names if isinstance(name, str)]
+    spelled = iter(range(1, len(unknown) + 1))
+    ids = [-next(spelled) if isinstance(name, str) else name for name in names]
+    return Words(ids, unknown, [(0, 1)] * len(ids), False)
+
+
+def unpacked(packed) -> list[list[str | int]]:
+    """Read packed words back, one by one."""
+    texts, at = [], 0
+    for length in packed.lengths:
+        text = []
+        for word in packed.words[at : at + length]:
+            spelling = packed.unknown[-1 - word].tobytes().rstrip(b"\0") if word < 0 else b""
+            text.append(spelling.decode() if word < 0 else int(word))
+        texts.append(text)
+        at += length
+    assert at == len(packed.words)
+    return texts
+
+
+@given(lengths=LENGTHS, budget=BUDGETS, seed=SEEDS)
+def test_no_batch_exceeds_the_budget_unless_a_text_stands_alone(lengths, budget, seed):
+    for batch in plan(lengths, budget, seed):
+        assert batch
+        assert len(batch) == 1 or sum(max(1, lengths[index]) for index in batch) <= budget
+
+
+@given(lengths=LENGTHS, budget=BUDGETS, seed=SEEDS)
+def test_every_text_is_in_exactly_one_batch(lengths, budget, seed):
+    planned = [index for batch in plan(lengths, budget, seed) for index in batch]
+    assert sorted(planned) == list(range(len(lengths)))
+    assert all(type(index) is int for index in planned)
+
+
+@given(lengths=LENGTHS, budget=BUDGETS)
+def test_without_shuffling_longer_texts_come_first_and_batches_are_filled(lengths, budget):
+    batches = plan(lengths, budget)
+    order = [index for batch in batches for index in batch]
+    assert order == sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    cost = [sum(max(1, lengths[index]) for index in batch) for batch in batches]
+    following = [max(1, lengths[batch[0]]) for batch in batches[1:]]
+    assert all(c + f > budget for c, f in zip(cost, following, strict=False))
+
+
+def test_the_same_generator_gives_the_same_plan_and_another_one_another():
+    lengths = np.random.default_rng(0).integers(0, 50, 500)
+    assert plan(lengths, 100, 1) == plan(lengths, 100, 1)
+    assert plan(lengths, 100, 1) != plan(lengths, 100, 2)
+
+
+def test_the_second_epoch_of_a_generator_is_another_plan():
+    generator = np.random.default_rng(0)
+    lengths = np.arange(200)
+    first, second = (list(plan_batches(lengths, budget=400, shuffle=generator)) for _ in range(2))
+    assert first != second
+
+
+def test_shuffled_batches_come_in_mixed_order_with_texts_of_like_length():
+    lengths = np.random.default_rng(0).integers(1, 100, 2000)
+    batches = plan(lengths, 500, 0)
+    longest = [max(lengths[batch]) for batch in batches]
+    assert longest != sorted(longest)
+    assert longest != sorted(longest, reverse=True)
+    padding = sum(max(lengths[batch]) * len(batch) for batch in batches)
+    assert padding < 1.1 * lengths.sum()
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_empty_texts_count_as_a_word_and_no_texts_need_no_batch(seed):
+    assert sorted(map(len, plan([0] * 10, 4, seed))) == [2, 4, 4]
+    assert plan([], 4, seed) == []
+
+
+NAMES = st.sampled_from(["a", "b", "é", "word", "longer"]) | st.integers(0, 9)
+NAMED_TEXTS = st.lists(st.lists(NAMES, max_size=8), max_size=6)
+
+
+@given(data=st.data(), texts=NAMED_TEXTS)
+def test_packed_texts_read_as_they_were_with_just_their_unknown_words(data, texts):
+    encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
+    chosen = data.draw(st.lists(st.sampled_from(range(len(texts))), max_size=8)) if texts else []
+    packed = encoded.pack(chosen)
+    assert unpacked(packed) == [texts[index] for index in chosen]
+    spelled = {name for index in chosen for name in texts[index] if isinstance(name, str)}
+    assert len(packed.unknown) == len(spelled)
+    assert (packed.words.dtype, packed.lengths.dtype) == (np.int64, np.int64)
+    assert packed.unknown.dtype == np.uint8
+
+
+@given(texts=NAMED_TEXTS)
+def test_encoded_texts_hold_every_text_and_each_unknown_word_once(texts):
+    encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
+    assert len(encoded) == len(texts)
+    assert encoded.lengths.tolist() == list(map(len, texts))
+    rows = [row.tobytes().rstrip(b"\0").decode() for row in encoded.unknown]
+    assert rows == list(dict.fromkeys(n for text in texts for n in text if isinstance(n, str)))
+
+
+def test_packing_does_not_change_the_texts():
+    encoded = EncodedTexts.from_words([a_text(["a", 1]), a_text(["b", "a"])], max_chars=4)
+    before = encoded.ids.copy()
+    encoded.pack([1])
+    assert (encoded.ids == before).all()
+
+
+def test_what_the_tokenizer_found_is_what_a_batch_holds():
+    texts = ["good film", "", "good grief, good film"]
+    words = Tokenizer.from_words(["good", "film"]).encode(texts, max_words=3)
+    packed = EncodedTexts.from_words(words, max_chars=3).pack([2, 1, 0])
+    assert unpacked(packed) == [[1, "gri", ","], [], [1, 2]]

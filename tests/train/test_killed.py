@@ -1,0 +1,57 @@
+"""Being killed in the middle of a write leaves a checkpoint that loads."""
+
+import subprocess
+import sys
+
+import pytest
+
+from fathomer.errors import ArtifactError
+from fathomer.train.checkpoint import TrainingState, load_checkpoint
+from fathomer.train.fit import CHECKPOINT, check_folder
+from tests.tiny import tiny_prepared
+
+WRITER = """
+import os, sys, time
+from pathlib import Path
+from fathomer.train.checkpoint import TrainingState
+from tests.tiny import tiny_prepared
+
+state = TrainingState.start(tiny_prepared().network)
+state.keep_best(1)
+state.save(Path(sys.argv[1]), {"number": 1})
+
+def stall(_):
+    print("writing", flush=True)
+    time.sleep(600)
+
+os.fsync = stall  # the next write gets as far as this
+state.save(Path(sys.argv[1]), {"number": 2})
+"""
+
+
+def test_sigkill_during_a_checkpoint_write_leaves_a_loadable_checkpoint(tmp_path):
+    checkpoint = tmp_path / CHECKPOINT
+    command = [sys.executable, "-c", WRITER, str(checkpoint)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "writing\n"
+        writer.kill()
+    _, values = load_checkpoint(checkpoint)
+    assert values["settings"] == {"number": 1}
+    TrainingState.resume(tiny_prepared().network, checkpoint, {"number": 1})
+    assert len(list(tmp_path.iterdir())) == 2, "the write was not under way"
+    check_folder(tmp_path, resume=True)
+    assert list(tmp_path.iterdir()) == [checkpoint]
+
+
+def test_the_hidden_files_of_others_are_left_alone(tmp_path):
+    for name in ("README.md", ".README.md.swp", ".config.json.bak", ".config.json.0123abcd"):
+        (tmp_path / name).touch()
+    with pytest.raises(ArtifactError, match="holds other files"):
+        check_folder(tmp_path, resume=False)
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_folder_in_which_the_first_write_was_killed_is_empty(tmp_path):
+    (tmp_path / f".{CHECKPOINT}.0123abcd").touch()
+    check_folder(tmp_path, resume=False)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,289 @@
+import hashlib
+import math
+from dataclasses import replace
+
+import pytest
+import safetensors.torch
+import torch
+
+from fathomer.errors import ArtifactError, ConfigError, MissingFileError, TrainingError
+from fathomer.train.checkpoint import TrainingState
+from fathomer.train.events import EpochDone, RolledBack, StepDone
+from fathomer.train.fit import CHECKPOINT, fit
+from fathomer.train.loop import evaluate, train
+from tests.tiny import TINY, tiny_examples, tiny_prepared
+
+EPOCHS = TINY.train.epochs
+
+
+def recipe_with(**settings):
+    return TINY.updated({"train": settings})
+
+
+def weights_hash(network):
+    return hashlib.sha256(safetensors.torch.save(network.state_dict())).hexdigest()
+
+
+def trained(recipe=TINY):
+    prepared = tiny_prepared(recipe)
+    state = TrainingState.start(prepared.network)
+    return state, list(train(state, prepared))
+
+
+def test_training_twice_gives_the_same_weights_bit_for_bit():
+    assert weights_hash(trained()[0].network) == weights_hash(trained()[0].network)
+
+
+def test_two_threads_also_give_the_same_weights_every_time():
+    """At sizes where PyTorch really shares the work between threads."""
+    sizes = {"hidden_size": 96, "word_size": 64, "depth_size": 32}
+    recipe = recipe_with(epochs=1, batch_words=400).updated({"model": sizes})
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        hashes = {weights_hash(trained(recipe)[0].network) for _ in range(3)}
+    finally:
+        torch.set_num_threads(before)
+    assert len(hashes) == 1
+
+
+def test_another_seed_gives_other_weights():
+    assert weights_hash(trained()[0].network) != weights_hash(
+        trained(recipe_with(seed=1))[0].network
+    )
+
+
+def test_training_learns():
+    _, events = trained(recipe_with(epochs=20))
+    epochs = [event for event in events if isinstance(event, EpochDone)]
+    assert epochs[-1].loss < 0.5 * epochs[0].loss
+    assert max(epoch.held_out["accuracy"] for epoch in epochs) >= 0.9
+
+
+def test_training_leaves_the_global_random_state_alone():
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    trained()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("stop_after", range(1, EPOCHS))
+def test_a_training_resumed_after_any_epoch_ends_like_an_uninterrupted_one(tmp_path, stop_after):
+    checkpoint = tmp_path / CHECKPOINT
+    prepared = tiny_prepared()
+    state = TrainingState.start(prepared.network)
+    for event in train(state, prepared, checkpoint=checkpoint):
+        if isinstance(event, EpochDone) and event.epoch == stop_after:
+            break
+    resumed = tiny_prepared()
+    state = TrainingState.resume(resumed.network, checkpoint, {})
+    events = list(train(state, resumed, checkpoint=checkpoint))
+    straight, _ = trained()
+    assert sum(isinstance(event, EpochDone) for event in events) == EPOCHS - stop_after
+    assert weights_hash(state.network) == weights_hash(straight.network)
+    assert state.history == straight.history
+
+
+def test_a_training_stopped_inside_an_epoch_repeats_that_epoch(tmp_path):
+    checkpoint = tmp_path / CHECKPOINT
+    prepared = tiny_prepared()
+    state = TrainingState.start(prepared.network)
+    for event in train(state, prepared, checkpoint=checkpoint):
+        if isinstance(event, StepDone) and (event.epoch, event.step) == (3, 2):
+            break
+    resumed = tiny_prepared()
+    state = TrainingState.resume(resumed.network, checkpoint, {})
+    list(train(state, resumed))
+    assert weights_hash(state.network) == weights_hash(trained()[0].network)
+
+
+def test_the_best_epoch_is_the_one_that_stays():
+    state, _ = trained(recipe_with(epochs=6, learning_rate=0.05))
+    best = max(state.history, key=lambda e: (e.held_out["accuracy"], -e.held_out["loss"]))
+    assert state.best_epoch == best.epoch
+    for name, weight in state.network.named_parameters():
+        assert torch.equal(weight, state.best_weights[name])
+
+
+def test_without_a_held_out_part_the_last_epoch_stays():
+    state, _ = trained(recipe_with(held_out=0.0))
+    assert state.best_epoch == EPOCHS
+    assert all(epoch.held_out is None for epoch in state.history)
+
+
+def test_patience_ends_a_training_that_gets_no_better():
+    state, _ = trained(recipe_with(epochs=30, patience=2, learning_rate=0.0))
+    assert len(state.history) == 3
+    assert state.best_epoch == 1
+
+
+class Breaking(torch.nn.Module):
+    """Let the logits be nan at the given calls of the forward pass."""
+
+    def __init__(self, network, calls):
+        super().__init__()
+        self.calls, self.count = calls, 0
+        network.output.register_forward_hook(self.spoil)
+
+    def spoil(self, module, inputs, output):
+        self.count += 1
+        return output * math.nan if module.training and self.count in self.calls else output
+
+
+def test_a_loss_that_is_not_finite_rolls_back_to_the_last_good_state():
+    prepared = tiny_prepared()
+    Breaking(prepared.network, calls={2})
+    state = TrainingState.start(prepared.network)
+    events = train(state, prepared)
+    assert isinstance(next(events), StepDone)
+    fresh = tiny_prepared().network
+    rolled_back = next(events)
+    assert rolled_back == RolledBack(1, 2, TINY.train.learning_rate / 2)
+    assert weights_hash(state.network) == weights_hash(fresh)
+    assert not state.optimiser.state
+    list(events)
+    assert len(state.history) == EPOCHS
+    assert all(math.isfinite(epoch.loss) for epoch in state.history)
+    assert state.rollbacks == 1
+
+
+def test_a_loss_that_is_never_finite_ends_training_with_advice():
+    prepared = tiny_prepared()
+    Breaking(prepared.network, calls=range(1000))
+    with pytest.raises(TrainingError, match=r"loss is not finite.*lower train\.learning_rate"):
+        list(train(TrainingState.start(prepared.network), prepared))
+
+
+def test_the_learning_rate_falls_with_the_steps():
+    rates = [epoch.learning_rate for epoch in trained()[0].history]
+    first = TINY.train.learning_rate
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] == pytest.approx(first * TINY.train.decay_to)
+
+
+def test_gradients_are_clipped():
+    clipped, _ = trained(recipe_with(clip=1e-9, learning_rate=0.001))
+    assert clipped.history[-1].loss == pytest.approx(clipped.history[0].loss, abs=0.1)
+    free, wide = (trained(recipe_with(clip=clip))[0].network for clip in (0, 1e9))
+    assert weights_hash(free) == weights_hash(wide), "0 means no clipping, not no learning"
+
+
+def test_label_smoothing_raises_the_lowest_reachable_loss():
+    plain, _ = trained(recipe_with(epochs=12))
+    smooth, _ = trained(recipe_with(epochs=12, label_smoothing=0.3))
+    assert plain.history[-1].loss < 0.3 < smooth.history[-1].loss
+
+
+def test_fixed_vectors_stay_fixed(tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("good 1 2 3\nbad -1 -2 -3\nfilm 0 0.5 1\n", encoding="utf-8")
+    artifact = fit(tiny_examples(), TINY, vectors=vectors).artifact
+    words = artifact.tokenizer
+    weight = artifact.network.embedding.word.weight
+    assert words.vocabulary == ["<unk>", "good", "bad", "film"] or len(words) == 4
+    assert weight[words.id_of("good")].tolist() == [1, 2, 3]
+    assert weight[0].tolist() == [0, 0, 0]
+    assert artifact.recipe.model.fixed_words
+    assert artifact.recipe.model.word_size == 3
+
+
+def interrupt_after(epoch):
+    def watch(events):
+        for event in events:
+            yield event
+            if isinstance(event, EpochDone) and event.epoch == epoch:
+                raise KeyboardInterrupt
+
+    return watch
+
+
+def test_ctrl_c_keeps_the_best_epoch_and_the_rest_can_follow(tmp_path):
+    stopped = fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(2))
+    assert stopped.interrupted
+    assert stopped.artifact.metrics["epochs"] == 2
+    assert not stopped.artifact.network.training
+    resumed = fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
+    straight = fit(tiny_examples(), TINY)
+    assert not resumed.interrupted
+    assert weights_hash(resumed.artifact.network) == weights_hash(straight.artifact.network)
+
+
+def test_whoever_stops_listening_gets_the_best_epoch():
+    def watch(events):
+        for event in events:
+            yield event
+            if event.epoch == 3 and isinstance(event, StepDone):
+                return
+
+    recipe = recipe_with(calibrate=False)
+    artifact = fit(tiny_examples(), recipe, watch=watch).artifact
+    assert artifact.metrics["epochs"] == 2
+    prepared = tiny_prepared(recipe)
+    found = evaluate(artifact.network, prepared.held_out, prepared)
+    assert found.to_dict() == artifact.metrics["held_out"]
+
+
+def test_ctrl_c_before_the_first_epoch_goes_through():
+    def watch(events):
+        yield next(events)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(tiny_examples(), TINY, watch=watch)
+
+
+def test_other_settings_cannot_resume(tmp_path):
+    fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(1))
+    with pytest.raises(ConfigError, match=r"was made with train\.epochs = 4, now it is 9; use"):
+        fit(tiny_examples(), recipe_with(epochs=9), folder=tmp_path, resume=True)
+
+
+def test_other_data_cannot_resume(tmp_path):
+    fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(1))
+    examples = tiny_examples()
+    other = replace(examples, items=[examples.items[-1], *examples.items[1:]])
+    with pytest.raises(ConfigError, match=r"was made with data = "):
+        fit(other, TINY, folder=tmp_path, resume=True)
+
+
+def test_nothing_to_resume_is_said(tmp_path):
+    with pytest.raises(MissingFileError, match="no checkpoint to resume from"):
+        fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
+    with pytest.raises(ArtifactError, match="not a readable checkpoint"):
+        fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
+
+
+def test_training_in_bfloat16_learns_too():
+    recipe = TINY.updated({"train": {"precision": "bfloat16", "epochs": 8}})
+    artifact = fit(tiny_examples(), recipe).artifact
+    assert artifact.metrics["held_out"]["accuracy"] > 0.9
+    weights = artifact.network.state_dict()
+    assert weights["slstm.window.weight"].dtype == torch.float32
+    exact = fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact.network
+    assert not torch.equal(weights["slstm.window.weight"], exact.slstm.window.weight)
+
+
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match="there is no device 'cuda:99' here; use cpu"):
+        fit(tiny_examples(), TINY, device="cuda:99")
+
+
+def test_the_seconds_before_a_stop_are_counted(tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    state = TrainingState.start(tiny_prepared().network)
+    state.keep_best(1)
+    state.began -= 1000
+    state.save(checkpoint, {})
+    resumed = TrainingState.resume(tiny_prepared().network, checkpoint, {})
+    assert 1000 < resumed.seconds < 1100
+
+
+def test_a_checkpoint_without_its_values_is_not_readable(tmp_path):
+    path = tmp_path / "checkpoint"
+    path.write_bytes(safetensors.torch.save({}, metadata={"values": "{}"}))
+    with pytest.raises(ArtifactError, match=r"not a readable checkpoint .'settings'.; delete it"):
+        TrainingState.resume(tiny_prepared().network, path, {})
