@@ -60,7 +60,7 @@ class SLSTM(nn.Module):
         self, inner: Float[Tensor, "N inner"], x: Float[Tensor, "N token"], graph: DepthOrder
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
         """Return the last ``h`` and ``g``; the words are sorted by depth."""
-        h = self.initial(inner)
+        h = self.initial(inner).to(x.dtype)  # autocast lowers the precision of products only
         g, padded = graph.text_mean(h), functional.pad(h, (0, 0, 0, 1))
         states = States(h=padded, c=padded, g=g, c_g=g)
         from_token, from_word = self.token(x), h[:0]  # U x of Eq. (2) is the same in every layer
@@ -99,7 +99,7 @@ class SLSTM(nn.Module):
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
         """Return the next ``g`` and ``c_g``, Eq. (3)."""
         (h, c, g, c_g), size, text_of = states, self.hidden_size, graph.text_of
-        sums = self.node(g)  # B 3*H
+        sums, from_word = self.node(g).to(c.dtype), from_word.to(c.dtype)  # B 3*H, N H
         f_i = (sums[:, :size].index_select(0, text_of) + from_word).sigmoid()
         f_g, o = (sums[:, size:] + self.node_mean(graph.text_mean(h[:-1]))).sigmoid().chunk(2, 1)
         f_i, f_g = f_i.exp(), f_g.exp()  # a softmax over the words of a text and its node
