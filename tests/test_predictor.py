@@ -173,7 +173,7 @@ def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
 
 
 def test_without_vnni_int8_warns_and_answers_in_float32(predictor, monkeypatch):
-    monkeypatch.setattr("fathomer.predictor.available", lambda: False)
+    monkeypatch.setattr("fathomer.predictor.int8_available", lambda: False)
     with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; float32 is used instead"):
         other = Predictor(predictor.artifact, precision="int8")
     assert other.predict(["a lovely film"]) == predictor.predict(["a lovely film"])

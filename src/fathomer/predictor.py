@@ -18,11 +18,10 @@ from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.evaluate.metrics import Metrics, score
-from fathomer.model.fast.folded import folded
-from fathomer.model.fast.int8 import available, quantised
+from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.inference import Classified, classify
 from fathomer.model.interface import Network, find_device
-from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
 from fathomer.train.prepare import LabelledTexts, encode_examples
@@ -90,9 +89,8 @@ class Predictor:
         self.artifact = artifact
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
-            self.network = _in_bytes(self.network)
-        elif isinstance(self.network, DepthAdaptiveNetwork):
-            self.network = folded(self.network)
+            precision = _checked_int8(self.network)
+        self.network = fast_network(self.network, precision=precision)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -233,14 +231,14 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def _in_bytes(network: Network) -> Network:
-    """Give the network that predicts with 8-bit products, where that can be done."""
+def _checked_int8(network: Network) -> PredictPrecision:
+    """Return ``"int8"`` where the network and the processor support it, else ``"float32"``."""
     if not isinstance(network, DepthAdaptiveNetwork):
         raise ConfigError(f"the model {network.config.name} has no int8 precision; use float32")
-    if network.device.type == "cpu" and available():
-        return quantised(network)
+    if network.device.type == "cpu" and int8_available():
+        return "int8"
     warnings.warn("int8 needs a CPU with VNNI; float32 is used instead", stacklevel=3)
-    return folded(network)
+    return "float32"
 
 
 def load(

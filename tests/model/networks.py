@@ -73,8 +73,7 @@ def packed(texts: list[list[int]]) -> WordBatch:
 
 def embedded(network: DepthAdaptiveNetwork, batch: WordBatch) -> Tensor:
     """Give the token of each word of a batch."""
-    tokens, places = network.embedding(batch)
-    return tokens[places]
+    return network.embedding(batch)
 
 
 def random_depths(batch: WordBatch, *, seed: int = 0, max_depth: int = 4) -> Tensor:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fathomer.errors import DepthError
 from fathomer.model import WordBatch
-from fathomer.model.depth import select_depths
+from fathomer.model.model import select_depths
 from tests.model.networks import RAGGED, copied_into, packed, random_depths, random_network
 from tests.model.oracle import select, sinusoid
 

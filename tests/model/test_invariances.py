@@ -6,8 +6,7 @@ from torch import Tensor
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.graph import sort_by_depth
-from fathomer.model.slstm import SLSTM
-from fathomer.model.steps import Steps, Terms
+from fathomer.model.model import SLSTM, States
 from tests.model.networks import (
     RAGGED,
     copied_into,
@@ -101,18 +100,11 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
     """Words 0-2 and 3-6 are two texts; the sentence nodes are held fixed."""
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[0] * 3, [0] * 4]), torch.tensor([2] * 7))
-    weights = slstm.weights(slstm.window.weight)
     g, c_g = torch.randn(2, 2, 6)
 
     def step(h, c, from_token):
-        table = torch.cat([from_token, torch.zeros(2, 42)])
-        rows = torch.stack([torch.arange(7), 7 + graph.text_of], 1)
-        steps = Steps(graph, h, h[:-1], Terms(table, rows), weights)
-        steps.c, steps.g, steps.c_g = c, g, c_g
-        new_h, new_c = torch.zeros(2, 7, 6)
         with torch.no_grad():
-            steps.word_step(new_h, new_c, first=False, keep_gates=False)
-        return new_h
+            return slstm.word_transition(States(h, c, g, c_g), from_token, graph)[0]
 
     h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
     inputs = [h, c, torch.randn(7, 42)]
@@ -128,11 +120,9 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
 def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
     """Run the S-LSTM alone on words in their order in the text; depths are not embedded."""
     graph = sort_by_depth(batch, depths)
-    nothing = torch.zeros(4, 7, dtype=tokens.dtype)
+    x = torch.nn.functional.pad(tokens, (0, 7))
     with torch.no_grad():
-        words, sentences = slstm(
-            inner[graph.order], tokens, graph.order, nothing, depths[graph.order], graph
-        )
+        words, sentences = slstm(inner[graph.order], x[graph.order], graph)
     return words[graph.ranks], sentences
 
 

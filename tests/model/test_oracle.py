@@ -1,4 +1,4 @@
-"""The network gives what the slow reading of the paper gives."""
+"""The network agrees with a slow, word-by-word implementation of the paper."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathomer.model import WordBatch
+from fathomer.model.fast import fast_network
 from tests.model.networks import (
     RAGGED,
     UNKNOWN,
@@ -22,27 +23,13 @@ SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
 SELECTIONS = ["gumbel", "hard", "soft", "full"]
 
 
-@pytest.mark.parametrize("block", [1, 5, 512])
-@pytest.mark.parametrize("depth_size", [2, 12], ids=["folded", "not folded"])
-@pytest.mark.parametrize("training", [True, False])
-def test_blocks_folds_and_the_way_back_change_nothing(monkeypatch, block, depth_size, training):
-    monkeypatch.setattr("fathomer.model.steps.BLOCK", block)
-    monkeypatch.setattr("fathomer.model.steps.PRODUCT_BLOCK", block + 1)
-    network = random_network(depth_size=depth_size, hidden_size=12)
-    batch = packed(RAGGED)
-    folded, _ = network.slstm.first_layer(torch.zeros(18, depth_size), torch.zeros(18, 12))
-    assert folded.shape[1] == (3 if depth_size == 2 else 12)
-    depths = random_depths(batch)
-    with torch.set_grad_enabled(training):
-        output = network(batch, depths=depths)
-    assert_same(output, read(network, RAGGED, unknown=UNKNOWN, depths=depths.tolist()))
-
-
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("depth", SELECTIONS)
-def test_the_network_agrees_with_the_oracle(sequence, depth):
+def test_the_network_and_its_engine_agree_with_the_oracle(sequence, depth):
     network = random_network(sequence=sequence, depth=depth, max_positions=4)
-    assert_same(network(packed(RAGGED)), read(network, RAGGED, unknown=UNKNOWN))
+    wanted = read(network, RAGGED, unknown=UNKNOWN)
+    assert_same(network(packed(RAGGED)), wanted)
+    assert_same(fast_network(network)(packed(RAGGED)), wanted)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)

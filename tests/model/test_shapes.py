@@ -6,10 +6,8 @@ import torch
 from jaxtyping import TypeCheckError
 
 from fathomer.model import WordBatch
-from fathomer.model.depth import select_depths
 from fathomer.model.graph import sort_by_depth
-from fathomer.model.pooling import pool_texts
-from fathomer.model.steps import Steps, Terms, neighbourhood
+from fathomer.model.model import pool_texts, select_depths
 from fathomer.text.encode import PackedWords
 from tests.model.networks import packed, random_depths, random_network
 
@@ -42,25 +40,17 @@ def test_states_of_different_widths_are_caught():
 def test_states_without_their_second_axis_are_caught():
     batch = WordBatch.from_ids([[1, 2, 3]])
     graph = sort_by_depth(batch, WORDS + 1)
-    assert neighbourhood(torch.zeros(4, 6), graph, slice(0, 2)).shape == (2, 3, 6)
+    assert graph.text_mean(torch.zeros(3, 6)).shape == (1, 6)
     with pytest.raises(TypeCheckError):
-        neighbourhood(torch.zeros(4), graph, slice(0, 2))
+        graph.text_mean(torch.zeros(3))
 
 
 def test_gates_of_different_widths_are_caught():
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[1, 2, 3]]), WORDS + 1)
-    steps = Steps(
-        graph,
-        torch.zeros(4, 6),
-        torch.zeros(3, 6),
-        Terms(torch.zeros(4, 42), torch.zeros(3, 3, dtype=torch.long)),
-        slstm.weights(slstm.window.weight),
-    )
-    rows, gates = slice(0, 2), torch.zeros(2, 42)
-    steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 6))
+    slstm(torch.zeros(3, 7), torch.zeros(3, 16), graph)
     with pytest.raises(TypeCheckError):
-        steps.word_gates(gates, rows, torch.zeros(2, 6), torch.zeros(2, 5))
+        slstm(torch.zeros(3, 7), torch.zeros(2, 16), graph)
 
 
 def test_logits_of_a_single_word_need_their_two_axes():

@@ -19,7 +19,7 @@ import fathomer
 from fathomer.artifact import TOKENIZER, Artifact
 from fathomer.errors import ExportError, MissingExtraError
 from fathomer.files import check_writable, write_atomically
-from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.predictor import Predictor
 from fathomer.text.encode import EncodedTexts, PackedWords
 

@@ -14,8 +14,8 @@ import torch
 from onnx import TensorProto
 
 from fathomer.export.writer import GraphWriter
-from fathomer.model.network import DepthAdaptiveNetwork
-from fathomer.model.sequence import BiLSTM, LearnedPosition, SinusoidalPosition
+from fathomer.model.lstm import BiLSTM
+from fathomer.model.model import DepthAdaptiveNetwork
 
 
 class ReadingGraph(GraphWriter):
@@ -112,12 +112,12 @@ class ReadingGraph(GraphWriter):
         sequence = self.network.sequence
         if isinstance(sequence, BiLSTM):
             return self.bilstm(tokens, sequence)
-        if isinstance(sequence, LearnedPosition):
+        if sequence.kind == "learned":
             last = self.number(sequence.position.num_embeddings - 1)
             row = self.op("Min", self.position, last)
             table = self.weight(sequence.position.weight)
             return self.op("Add", tokens, self.op("Gather", table, row))
-        if isinstance(sequence, SinusoidalPosition):
+        if sequence.kind == "sinusoidal":
             return self.op("Add", tokens, self.sinusoids(sequence.size))
         return tokens
 

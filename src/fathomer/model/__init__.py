@@ -1,7 +1,7 @@
-"""The depth-adaptive graph recurrent network, in the order in which a batch flows through it."""
+"""The depth-adaptive graph recurrent network, its inference engine and its baselines."""
 
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import Network, Output
-from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.model.model import DepthAdaptiveNetwork
 
 __all__ = ["DepthAdaptiveNetwork", "Network", "Output", "WordBatch"]

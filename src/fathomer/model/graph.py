@@ -1,7 +1,7 @@
 """The packed word graph: the texts of a batch one after another, without padding.
 
-Words are nodes; each is linked to its left and right neighbour and to its text's sentence node.
-Index ``N`` stands for "no neighbour": states carry one row of zeros there.
+Words are nodes, linked to their left and right neighbours and to the sentence node of their text.
+Index ``N`` means "no neighbour"; states have a row of zeros there.
 
     N words of the batch, B texts, K unknown words, C bytes of a spelling
 """
@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from fathomer.text.encode import PackedWords
@@ -20,20 +20,20 @@ from fathomer.text.encode import PackedWords
 
 @dataclass(frozen=True)
 class WordBatch:
-    """Hold the words of several texts, packed; an empty text is a text like any other."""
+    """The words of several texts, one text after another; texts may be empty."""
 
     words: Int[Tensor, " N"]
     """Ids in the vocabulary; ``-1 - k`` is the k-th unknown word of the batch."""
     lengths: Int[Tensor, " B"]
     """Words of each text; always on the CPU."""
     unknown: UInt8[Tensor, "K C"]
-    """Spellings of the unknown words, as UTF-8 padded with zeros."""
+    """Spellings of the unknown words: UTF-8 bytes, padded with zeros."""
 
     @classmethod
     def from_ids(
         cls, ids: Sequence[Sequence[int]], *, unknown: UInt8[Tensor, "K C"] | None = None
     ) -> "WordBatch":
-        """Pack the ids of words, one list per text.
+        """Pack word ids, one list per text.
 
         >>> WordBatch.from_ids([[4, 8, 15], [16, 23]]).lengths
         tensor([3, 2])
@@ -48,7 +48,7 @@ class WordBatch:
 
     @classmethod
     def from_packed(cls, packed: PackedWords) -> "WordBatch":
-        """Take over words that are packed already."""
+        """Wrap words that are already packed."""
         return cls(*(torch.from_numpy(part) for part in packed))
 
     def to(self, device: torch.device | str) -> "WordBatch":
@@ -56,29 +56,29 @@ class WordBatch:
         moved = {item.name: getattr(self, item.name).to(device) for item in fields(self)}
         return type(self)(**{**moved, "lengths": self.lengths})
 
-    # What follows is worked out once and kept; outside inference mode, so that a batch may serve
-    # a prediction first and training afterwards.
+    # Computed once, outside inference mode, so that a batch can be used for prediction first and
+    # for training afterwards.
 
     @property
     def num_texts(self) -> int:
-        """Count the texts."""
+        """Number of texts."""
         return len(self.lengths)
 
     @property
     def num_words(self) -> int:
-        """Count the words of all texts."""
+        """Number of words of all texts."""
         return len(self.words)
 
     @cached_property
     @torch.inference_mode(False)
     def text_of(self) -> Int[Tensor, " N"]:
-        """Number of the text that each word stands in."""
+        """Index of the text of each word."""
         return torch.repeat_interleave(self.lengths).to(self.words.device)
 
     @cached_property
     @torch.inference_mode(False)
     def positions(self) -> Int[Tensor, " N"]:
-        """Place of each word in its text, from 0."""
+        """Position of each word in its text, from 0."""
         starts = self.lengths.cumsum(0) - self.lengths
         places = torch.arange(self.num_words) - torch.repeat_interleave(starts, self.lengths)
         return places.to(self.words.device)
@@ -86,42 +86,47 @@ class WordBatch:
     @cached_property
     @torch.inference_mode(False)
     def neighbours(self) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
-        """Index of each word's left and right neighbour; ``N`` where there is none."""
+        """Indices of the left and right neighbours; ``N`` for no neighbour."""
         index = torch.arange(self.num_words, device=self.words.device)
         first = self.positions == 0
-        last = torch.roll(first, -1)  # the word before a first word (or the end) is a last one
+        last = torch.roll(first, -1)  # the word before a first word is a last word
         none = self.num_words
         return (index - 1).masked_fill(first, none), (index + 1).masked_fill(last, none)
 
     @cached_property
     @torch.inference_mode(False)
     def word_counts(self) -> Int[Tensor, " B"]:
-        """Words of each text on the words' device, at least 1, to divide by."""
+        """Number of words of each text, at least 1, on the device of the words."""
         return self.lengths.clamp(min=1).to(self.words.device)
 
 
 class DepthOrder(NamedTuple):
-    """Show the graph with its words sorted by depth, deepest first.
+    """The word graph with its words sorted by depth, deepest first.
 
-    The words that still run in a layer are then the first ``running[layer - 1]`` rows: updating is
-    writing a prefix, stopping is a smaller prefix.
+    The words still running in a layer are the first ``running[layer - 1]`` rows, so an update writes
+    a prefix of the rows, and a word that stops makes the prefix shorter.
     """
 
     order: Int[Tensor, " N"]
-    """The word that stands at each rank."""
+    """Index of the word at each rank."""
     ranks: Int[Tensor, " N"]
-    """The rank at which each word stands."""
+    """Rank of each word."""
     window: Int[Tensor, "N 3"]
-    """Ranks of left neighbour, word and right neighbour; ``N`` where there is none."""
+    """Ranks of the left neighbour, the word and the right neighbour; ``N`` for no neighbour."""
     neighbours: Int[Tensor, "N 2"]
     """The same without the word itself."""
     text_of: Int[Tensor, " N"]
     running: list[int]
-    """How many words run in layer 1, 2, ..., up to the deepest word's."""
+    """Number of words running in layer 1, 2, ..., up to the depth of the deepest word."""
     running_texts: Bool[Tensor, "layers B 1"]
-    """Which sentence nodes run in each of these layers: Eq. (14)'s d_max, text by text."""
+    """Sentence nodes running in each layer, up to d_max of Eq. (14) for each text."""
     word_counts: Int[Tensor, " B"]
     """Words of each text, at least 1."""
+
+    def text_mean(self, words: Float[Tensor, "N H"]) -> Float[Tensor, "B H"]:
+        """Average the words of each text; zeros for an empty text."""
+        sums = words.new_zeros(len(self.word_counts), words.shape[1])
+        return sums.index_add(0, self.text_of, words) / self.word_counts[:, None]
 
 
 def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
@@ -132,7 +137,7 @@ def sort_by_depth(batch: WordBatch, depths: Int[Tensor, " N"]) -> DepthOrder:
     ranks[order] = torch.arange(batch.num_words, device=device)
     ranks[-1] = batch.num_words
     left, right = (neighbour[order] for neighbour in batch.neighbours)
-    # The one place where the host waits for the device: the sizes of the prefixes.
+    # The sizes of the prefixes: the only point where the host waits for the device.
     histogram = torch.bincount(depths, minlength=2)
     running = histogram.flip(0).cumsum(0).flip(0)[1:].tolist() if batch.num_words else []
     text_depths = torch.zeros(batch.num_texts, dtype=depths.dtype, device=device)

@@ -1,4 +1,4 @@
-"""The one way to run a network without training it: texts in, probabilities and depths out."""
+"""Inference over many texts: encoded texts in, probabilities and depths out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,18 +9,19 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from fathomer.model.fast import fast_network
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import Network
 from fathomer.text.encode import EncodedTexts, plan_batches
 
 
 class Classified(NamedTuple):
-    """Hold the answers for many texts, in their order."""
+    """The answers for many texts, in order."""
 
     log_probabilities: NDArray[np.float32]
-    """One row per text, one column per label; of several labels, each is probable by itself."""
+    """One row per text, one column per label; with several labels per text, they are independent."""
     depths: NDArray[np.int16]
-    """Depth of each word, texts one after another."""
+    """Depth of each word, one text after another."""
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -35,7 +36,7 @@ class Classified(NamedTuple):
         return found
 
     def given(self, thresholds: Sequence[float] | None) -> NDArray[np.bool_]:
-        """Tell which of several labels each text has: those that reach their thresholds."""
+        """Whether each label of a multi-label model reaches its threshold."""
         limits = np.full(self.log_probabilities.shape[1], 0.5) if thresholds is None else thresholds
         found: NDArray[np.bool_] = self.probabilities >= np.asarray(limits)
         return found
@@ -50,12 +51,13 @@ def classify(
     depths: NDArray[np.integer] | None = None,
     temperature: float = 1.0,
 ) -> Classified:
-    """Run a network, which must be in evaluation mode, over texts in batches of like length.
+    """Run a network in evaluation mode over texts, in batches of similar length.
 
-    ``max_depth`` lets no word take more steps than that; ``depths`` forces one upon each word.
-    Logits are divided by the temperature: above 1, the answers are less certain.
+    ``max_depth`` caps the depths, ``depths`` forces them. Logits are divided by the temperature;
+    one above 1 makes the probabilities less certain.
     """
     assert not network.training, "call network.eval() first"
+    network = fast_network(network)
     log_probabilities = np.zeros((len(texts), network.config.num_labels), dtype=np.float32)
     taken = np.zeros(len(texts.ids), dtype=np.int16)
     for indices in plan_batches(texts.lengths, budget=batch_words):
@@ -78,6 +80,6 @@ def classify(
 def _forced(
     texts: EncodedTexts, indices: Sequence[int], depths: NDArray[np.integer]
 ) -> Int[torch.Tensor, " N"]:
-    """Give the depths of the words of some texts."""
+    """Return the forced depths of the words of some texts."""
     parts = [depths[texts.starts[i] : texts.starts[i + 1]] for i in indices]
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))

@@ -1,4 +1,4 @@
-"""What training, artifact and predictor ask of a model: ours, and those that it is compared with.
+"""The interface that training, artifact and predictor expect of every model.
 
 N words of the batch, B texts, H hidden_size, L max_depth
 """
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
-from fathomer.errors import ConfigError
+from fathomer.errors import ConfigError, DepthError
 from fathomer.model.graph import WordBatch
 from fathomer.text.encode import EncodedTexts
 
 
 class Output(NamedTuple):
-    """Hold what a model found out about a batch."""
+    """What a model returns for a batch."""
 
     logits: Float[Tensor, "B labels"]
     depths: Int[Tensor, " N"]
-    """Steps that each word took; 0 in a model that knows no depth."""
+    """Depth of each word; 0 in a model without depth."""
     depth_logits: Float[Tensor, "N L"] | None = None
     words: Float[Tensor, "N H"] | None = None
     """Last states of the words."""
@@ -32,7 +32,7 @@ class Output(NamedTuple):
 
 
 def find_device(name: str) -> torch.device:
-    """Name a device that is there: ``cpu``, ``cuda``, ``cuda:1``, ``mps``."""
+    """Return an available device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
@@ -42,10 +42,10 @@ def find_device(name: str) -> torch.device:
 
 
 class Network(nn.Module):
-    """Classify packed texts."""
+    """Base class of all models: packed texts in, logits out."""
 
     knows_depth = False
-    """Whether each word has a depth, which can be forced and capped."""
+    """Whether words have depths, which can be forced and capped."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -64,22 +64,22 @@ class Network(nn.Module):
 
     @property
     def word_vectors(self) -> nn.Embedding | None:
-        """Give the table that pretrained vectors are put into, if there is one."""
+        """The table that pretrained vectors are copied into, if there is one."""
         return None
 
     @property
     def device(self) -> torch.device:
-        """Say where the weights are."""
+        """The device of the weights."""
         tensors = (*self.parameters(), *self.buffers())
         return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over the weights of a trained model."""
+        """Load the weights of a trained model."""
         self.load_state_dict(tensors)
 
 
 class DirectNetwork(Network):
-    """Classify packed texts after learning from all of them at once, not in steps."""
+    """Base class of models that are fitted in one go, without gradient steps."""
 
     def learn(
         self,
@@ -89,10 +89,30 @@ class DirectNetwork(Network):
         seed: int,
         weights: NDArray[np.float32] | None = None,
     ) -> None:
-        """Learn from all texts; each counts as much as its weight, if there are any."""
+        """Fit the model to all texts, weighted if ``weights`` are given."""
         raise NotImplementedError
 
 
 def trainable_parameters(network: nn.Module) -> int:
-    """Count what training changes."""
+    """Return the number of parameters that training changes."""
     return sum(weight.numel() for weight in network.parameters() if weight.requires_grad)
+
+
+def checked_depths(depths: Tensor, batch: WordBatch, config: ModelConfig) -> Int[Tensor, " N"]:
+    """Return forced depths, after checking that they fit the batch and lie in 1..max_depth."""
+    if depths.is_floating_point() or depths.dtype == torch.bool:
+        raise DepthError(f"depths must be integers, not {depths.dtype}")
+    if depths.shape != batch.words.shape:
+        raise DepthError(f"{len(depths)} depths for {batch.num_words} words")
+    wrong = torch.nonzero((depths < 1) | (depths > config.max_depth))
+    if len(wrong):
+        word = int(wrong[0])
+        raise DepthError(f"depth {int(depths[word])} at word {word}; use 1..{config.max_depth}")
+    return depths.long()
+
+
+def checked_cap(max_depth: int, config: ModelConfig) -> int:
+    """Return a cap on the depths, after checking that it lies in 1..max_depth."""
+    if not 1 <= max_depth <= config.max_depth:
+        raise DepthError(f"max_depth {max_depth}; use 1..{config.max_depth}")
+    return max_depth

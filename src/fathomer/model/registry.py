@@ -13,7 +13,7 @@ from fathomer.model.baselines.s_lstm import SentenceStateLSTM
 from fathomer.model.baselines.tfidf import Tfidf
 from fathomer.model.baselines.transformer import Transformer
 from fathomer.model.interface import Network
-from fathomer.model.network import DepthAdaptiveNetwork
+from fathomer.model.model import DepthAdaptiveNetwork
 
 
 class RegisteredModel(NamedTuple):

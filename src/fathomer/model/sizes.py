@@ -1,4 +1,4 @@
-"""Fair size: what each model costs, and the hidden size at which it has as many parameters as ours."""
+"""What each model costs, and the hidden size at which it has as many parameters as ours."""
 
 from bisect import bisect_left
 from dataclasses import replace
@@ -16,25 +16,25 @@ from fathomer.model.registry import build_model, find_model
 
 TOLERANCE = 0.03
 SIZES = range(2, 10_001, 2)
-"""Hidden sizes to choose from: all that the setting allows, and even ones for the two directions."""
+"""Hidden sizes to choose from; even, because two directions share them."""
 
 PAPER_SIZE = ModelConfig(vocab_size=10_000, num_labels=2, fixed_words=True)
 WORDS = 18
-"""Words of the text on which multiply-adds are counted: two of each depth, so that the mean is 5."""
+"""Words of the text on which multiply-adds are counted: two of each depth, 5 on average."""
 
 
 class Cost(NamedTuple):
-    """Hold what a model costs at the paper's size; a model that takes no steps is as large as its data."""
+    """Cost of a model at the paper's size; unknown for models whose size depends on the data."""
 
     name: str
     parameters: int | None
-    """Trainable ones, without the word vectors, which are fixed."""
+    """Trainable parameters, without the fixed word vectors."""
     multiply_adds_per_word: int | None
     paper: str
 
 
 def cost_of(name: str) -> Cost:
-    """Count what a model costs at the paper's size."""
+    """Return the cost of a model at the paper's size."""
     kind, paper = find_model(name)
     if issubclass(kind, DirectNetwork):
         return Cost(name, None, None, paper)
@@ -43,19 +43,19 @@ def cost_of(name: str) -> Cost:
 
 
 def count_parameters(config: ModelConfig) -> int:
-    """Count what training changes, without taking memory for it."""
+    """Count the trainable parameters without allocating them."""
     with torch.device("meta"):
         spellings = torch.zeros(config.vocab_size, 1, dtype=torch.uint8)
         return trainable_parameters(build_model(config, spellings=spellings))
 
 
 def multiply_adds_per_word(config: ModelConfig) -> float:
-    """Count the multiplications of a text that is read, by the matrix products that are carried out."""
+    """Count the multiply-adds per word of a text, from the matrix products that are computed."""
     config = replace(config, vocab_size=WORDS)
     with torch.random.fork_rng(devices=[]):
         network = (
             build_model(config).double().eval()
-        )  # of what is fused for float32 nothing is seen
+        )  # fused float32 kernels are invisible to the counter
     depths = torch.arange(WORDS) % config.max_depth + 1 if config.name == "fathomer" else None
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         network(WordBatch.from_ids([range(WORDS)]), depths=depths)
@@ -64,7 +64,7 @@ def multiply_adds_per_word(config: ModelConfig) -> float:
 
 
 def match_hidden_size(config: ModelConfig) -> int:
-    """Find the hidden size at which a model has as many parameters as ours has with these settings."""
+    """Return the hidden size at which a model has as many parameters as ours at these settings."""
 
     def count(size: int) -> int:
         return count_parameters(replace(config, hidden_size=size))

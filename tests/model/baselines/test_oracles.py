@@ -13,8 +13,8 @@ from experiments.rivals.star_transformer import HEADS as STAR_HEADS
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.baselines.comparison import packed, padded
 from fathomer.model.baselines.transformer import HEADS, LAYERS
+from fathomer.model.model import sinusoids
 from fathomer.model.registry import build_model
-from fathomer.model.sequence import sinusoids
 from tests.model.baselines.small import RAGGED, assert_close, small_config, small_model, tokens_of
 
 

@@ -6,6 +6,7 @@ import torch
 from fathomer.config import ModelConfig
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.fast.int8 import Int8Matrix, available, quantised, to_bytes
+from fathomer.model.model import SLSTM
 
 pytestmark = pytest.mark.skipif(not available(), reason="this processor has no VNNI")
 
@@ -89,6 +90,6 @@ def test_the_network_itself_stays_as_it_is(network):
     other = quantised(network)
     with torch.inference_mode():
         other(WordBatch.from_ids([[1, 2, 3]]))
-    assert type(network.slstm).__name__ == "SLSTM"
+    assert type(network.slstm) is SLSTM
     assert all(torch.equal(before[name], t) for name, t in network.state_dict().items())
     assert other.slstm.window is network.slstm.window  # shared, not copied

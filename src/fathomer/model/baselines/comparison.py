@@ -1,7 +1,6 @@
-"""What the comparison models share: our words and vectors, and a linear layer at the end.
+"""What the comparison models share: the token embedding before, and a linear layer after.
 
-They differ from our network in how they read: each has its own way from the words' tokens to one
-vector per text.
+In between, each model computes one vector per text from the tokens in its own way.
 
     N words of the batch, B texts, T words of the longest text
 """
@@ -12,20 +11,20 @@ from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError, DepthError
-from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.graph import WordBatch
+from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output
-from fathomer.model.network import initialise
+from fathomer.model.model import TokenEmbedding
 
 
 def refuse_several_labels(config: ModelConfig) -> None:
-    """Raise an error where a model's probabilities can only belong to labels of which one is right."""
+    """Raise an error if the config asks for several labels per text."""
     if config.multi_label:
         raise ConfigError(f"the model {config.name} gives one label per text; choose another model")
 
 
 class Depthless(Network):
-    """Classify in another way than ours, in which words have no depth."""
+    """Base class of models whose words have no depth."""
 
     def forward(
         self,
@@ -33,19 +32,19 @@ class Depthless(Network):
         depths: Int[Tensor, " N"] | None = None,
         max_depth: int | None = None,
     ) -> Output:
-        """Classify a batch; there is no depth to force or to cap."""
+        """Classify a batch; depths cannot be forced or capped."""
         if depths is not None or max_depth is not None:
             name = self.config.name
-            raise DepthError(f"the model {name} has no depth that could be forced or capped")
+            raise DepthError(f"the model {name} has no depths to force or cap")
         return Output(self.classify(batch), depths=torch.zeros_like(batch.words))
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Give the logits of a batch."""
+        """Return the logits of a batch."""
         raise NotImplementedError
 
 
 class ComparisonModel(Depthless):
-    """Embed the words as our network does, read them in another way, and classify."""
+    """Base class of models that read the tokens of our network."""
 
     def __init__(
         self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
@@ -58,44 +57,42 @@ class ComparisonModel(Depthless):
         initialise(self)
 
     def build(self, token_size: int) -> int:
-        """Make the layers that read tokens of this width; give the width of a text's vector."""
+        """Build the layers for tokens of this width; return the width of a text's vector."""
         raise NotImplementedError
 
     def build_output(self, features: int) -> nn.Module:
-        """Make the layer that tells the labels from a text's vector."""
+        """Build the layer from a text's vector to its logits."""
         return nn.Linear(features, self.config.num_labels)
 
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
-        """Give one vector per text."""
+        """Return one vector per text."""
         raise NotImplementedError
 
     def score(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B labels"]:
-        """Give the logits; a model that has more than one vector per text does it in its own way."""
+        """Return the logits; overridden by models with more than one vector per text."""
         logits: Tensor = self.output(self.hidden_dropout(self.read(tokens, batch)))
         return logits
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Give the logits of a batch."""
+        """Return the logits of a batch."""
         if not batch.num_texts:
             return self.word_vectors.weight.new_zeros(0, self.config.num_labels)
-        tokens, places = self.embedding(batch)
-        tokens = self.word_dropout(tokens.index_select(0, places))
-        return self.score(tokens, batch)
+        return self.score(self.word_dropout(self.embedding(batch)), batch)
 
     @property
     def word_vectors(self) -> nn.Embedding:
-        """Give the table that pretrained vectors are put into."""
+        """The table that pretrained vectors are copied into."""
         return self.embedding.word
 
 
 def padded(
     words: Float[Tensor, "N width"], batch: WordBatch
 ) -> tuple[Float[Tensor, "B T width"], Bool[Tensor, "B T"]]:
-    """Lay the texts under each other, at least one place wide; say which places hold a word."""
+    """Pad the texts to the longest, at least one position; also return which positions hold a word."""
     longest = max(1, int(batch.lengths.max()))
     table = words.new_zeros(batch.num_texts, longest, words.shape[1])
     here = torch.zeros(batch.num_texts, longest, dtype=torch.bool, device=words.device)
@@ -104,5 +101,5 @@ def padded(
 
 
 def packed(table: Float[Tensor, "B T width"], batch: WordBatch) -> Float[Tensor, "N width"]:
-    """Give the words of :func:`padded` back, texts one after another."""
+    """Undo :func:`padded`: return the words, one text after another."""
     return table[batch.text_of, batch.positions]

@@ -1,13 +1,13 @@
-"""What many users reach for: fastText.
+"""fastText, a linear classifier over averaged embeddings of words and word pairs.
 
 Joulin et al., 2017, "Bag of Tricks for Efficient Text Classification":
 
     y = softmax(B A x)     x: the words and word pairs of a text, averaged; A and B: linear maps
 
-The package ``fasttext`` learns and predicts; the file that it writes is kept as one tensor of
-bytes, so that the model is saved, loaded and asked like all others. Ten dimensions and word pairs,
-as in the paper; what differs: the words are those of our tokenizer, spelled out; learning rate and
-epochs are fixed rather than searched, and pairs share a smaller table.
+The ``fasttext`` package trains and predicts; the model file that it writes is kept as a tensor of
+bytes, so that the model is saved, loaded and used like every other model. Ten dimensions and word
+pairs, as in the paper. Differences: the words come from our tokenizer, the learning rate and the
+number of epochs are fixed rather than searched, and the hash table of pairs is smaller.
 """
 
 import math
@@ -35,11 +35,11 @@ LABEL = "__label__"
 SIZE, PAIRS, BUCKETS = 10, 2, 200_000
 EPOCHS, LEARNING_RATE = 25, 0.5
 UNSEEN = -20.0
-"""Logarithm of the probability of a label that no training text has."""
+"""Log probability of a label without training texts."""
 
 
 class FastText(Depthless, DirectNetwork):
-    """Average the words and word pairs of a text, with fastText."""
+    """fastText."""
 
     spellings: Tensor
     model: Tensor
@@ -60,9 +60,9 @@ class FastText(Depthless, DirectNetwork):
         seed: int,
         weights: NDArray[np.float32] | None = None,
     ) -> None:
-        """Learn from all texts, on one thread: two would not give the same model twice."""
+        """Fit the model to all texts, on one thread, because two give different models each time."""
         if weights is not None:
-            raise ConfigError("the model fasttext cannot weigh texts or labels; leave weights out")
+            raise ConfigError("the model fasttext does not support weights; leave them out")
         package = fasttext_package()
         with tempfile.TemporaryDirectory() as folder:
             corpus, file = Path(folder, "corpus.txt"), Path(folder, "model.bin")
@@ -94,7 +94,7 @@ class FastText(Depthless, DirectNetwork):
         lengths: NDArray[np.int64],
         unknown: UInt8[Tensor, "K C"],
     ) -> Iterator[str]:
-        """Write each text as a line of its words."""
+        """Return each text as a line of its words."""
         known, others = self.known, written(unknown)
         start = 0
         for length in lengths.tolist():
@@ -104,47 +104,47 @@ class FastText(Depthless, DirectNetwork):
 
     @cached_property
     def known(self) -> list[str]:
-        """Write the known words, once."""
+        """The known words as strings."""
         return written(self.spellings)
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Give the logits of a batch."""
+        """Return the logits of a batch."""
         logits = torch.full((batch.num_texts, self.config.num_labels), UNSEEN)
         if len(self.model):
             ids, lengths = batch.words.numpy(force=True), batch.lengths.numpy()
             for row, line in zip(logits, self.lines(ids, lengths, batch.unknown), strict=True):
                 for label, probability in self.probabilities(line).items():
-                    row[label] = math.log(probability)  # which is 1e-5 at least
+                    row[label] = math.log(probability)  # at least 1e-5
         return logits.to(self.model.device)
 
     def probabilities(self, line: str) -> dict[int, float]:
-        """Ask about one text.
+        """Return the probabilities of one text.
 
-        The package's own ``predict`` fails with NumPy 2 for one text, and for several gives all
-        labels of a text the probability of the first; what it calls itself does neither.
+        The package's own ``predict`` fails with NumPy 2 for one text, and for several texts gives
+        all labels the probability of the first; the function that it calls has neither fault.
         """
         found = self.loaded.f.predict(line + "\n", -1, 0.0, "strict")
         return {int(label.removeprefix(LABEL)): probability for probability, label in found}
 
     @cached_property
     def loaded(self) -> Any:
-        """Give the package's own model; it reads files only, so that it is given one."""
+        """The package's own model, loaded from a temporary file."""
         package = fasttext_package()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "model.bin")
             file.write_bytes(self.model.numpy(force=True).tobytes())
-            # Not load_model, which tells of a change in an old version each time.
+            # load_model would print a deprecation warning every time.
             return package.FastText._FastText(model_path=str(file))
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what was learned: how long the file is is known only now."""
+        """Load the fitted tensors, whose sizes were not known before."""
         self.spellings, self.model = tensors["spellings"], tensors["model"]
-        for name in ("known", "loaded"):  # what was worked out from the tensors before
+        for name in ("known", "loaded"):  # cached values of the old tensors
             self.__dict__.pop(name, None)
 
 
 def written(spellings: UInt8[Tensor, "W C"]) -> list[str]:
-    """Write words as strings; the sign before each tells it from a label and from the line's end.
+    """Return words as strings, prefixed with "=" so that none looks like a label or an end of line.
 
     >>> written(torch.tensor([[110, 111], [97, 0]], dtype=torch.uint8))
     ['=no', '=a']
@@ -154,7 +154,7 @@ def written(spellings: UInt8[Tensor, "W C"]) -> list[str]:
 
 
 def fasttext_package() -> Any:
-    """Import fastText, or say how to install it."""
+    """Import the fasttext package."""
     try:
         import fasttext
     except ImportError:

@@ -1,4 +1,4 @@
-"""Words as they are written, for the models that read characters or whole strings.
+"""The spellings of words, for models that read characters or whole strings.
 
 N words of the batch, C bytes of a spelling
 """
@@ -14,7 +14,7 @@ from fathomer.text.vocabulary import spell
 def vocabulary_spellings(
     config: ModelConfig, spellings: UInt8[Tensor, "V C"] | None
 ) -> UInt8[Tensor, "V C"]:
-    """Give the spellings of the known words; words without a name are spelled by their ids."""
+    """Return the spellings of the known words; nameless words are spelled by their ids."""
     if spellings is not None:
         return spellings
     names = [str(word) for word in range(config.vocab_size)]
@@ -24,7 +24,7 @@ def vocabulary_spellings(
 def spelled(
     words: Int[Tensor, " N"], known: UInt8[Tensor, "V A"], unknown: UInt8[Tensor, "K B"]
 ) -> UInt8[Tensor, "N C"]:
-    """Spell words: id ``w`` is a row of ``known``, id ``-1 - k`` the k-th row of ``unknown``."""
+    """Return the spellings of words; id ``-1 - k`` is the k-th row of ``unknown``."""
     width = max(known.shape[1], unknown.shape[1])
     table = known.new_zeros(len(words), width)
     is_known = words >= 0

@@ -1,17 +1,15 @@
-"""What a user would reach for first: TF-IDF of words and word pairs with logistic regression.
+"""TF-IDF of words and word pairs with logistic regression: the first thing to compare with.
 
 Salton and Buckley, 1988, "Term-Weighting Approaches in Automatic Text Retrieval":
 
-    x_k = (1 + ln n_k) idf_k, scaled to length one     n_k: how often word or pair k is in the text
-    idf_k = ln((1 + texts) / (1 + texts with k)) + 1   as scikit-learn smooths it
+    x_k = (1 + ln n_k) idf_k, normalised to length 1   n_k: count of word or pair k in the text
+    idf_k = ln((1 + texts) / (1 + texts with k)) + 1   smoothed as in scikit-learn
     y = softmax(W x + b)
 
-scikit-learn does the learning; what it has learned is kept as tensors, so that the model is saved,
-loaded and asked like all others. It sees which words a text has, and which stand side by side, but
-not what they make together. As in scikit-learn's ``TfidfVectorizer``, case says nothing, and what
-has fewer than two letters or digits is passed over. So are words that the tokenizer does not know.
-The weights are held back as scikit-learn does by default (``C`` = 1), which is what a user gets; a few
-texts are learned by heart even so, and ``docs/log.md`` shows what larger values of ``C`` change.
+scikit-learn fits the model; the result is kept as tensors, so that it is saved, loaded and used like
+every other model. As in scikit-learn's ``TfidfVectorizer``, case is ignored, and so are words with
+fewer than two letters or digits, and words unknown to the tokenizer. ``C`` is scikit-learn's default
+of 1; ``docs/log.md`` shows the effect of other values.
 
     K known words and pairs, B texts, V vocabulary; a pair (a, b) has the key (b + 1) V + a
 """
@@ -35,11 +33,11 @@ from fathomer.model.interface import DirectNetwork
 from fathomer.text.encode import EncodedTexts
 
 UNSEEN = -20.0
-"""Bias of a label that no training text has."""
+"""Bias of a label without training texts."""
 
 
 class Tfidf(Depthless, DirectNetwork):
-    """Weigh the words and word pairs of a text."""
+    """TF-IDF with logistic regression."""
 
     forms: Tensor
     keys: Tensor
@@ -68,7 +66,7 @@ class Tfidf(Depthless, DirectNetwork):
         seed: int,
         weights: NDArray[np.float32] | None = None,
     ) -> None:
-        """Learn from all texts at once."""
+        """Fit the model to all texts."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.linear_model import LogisticRegression
@@ -101,7 +99,7 @@ class Tfidf(Depthless, DirectNetwork):
     def pairs(
         self, text_of: Int[Tensor, " N"], words: Int[Tensor, " N"]
     ) -> tuple[Int[Tensor, " found"], Int[Tensor, " found"]]:
-        """Give text and key of every word that counts, and of every pair of such neighbours."""
+        """Return text and key of every word that is used, and of every pair of adjacent ones."""
         words = torch.where(words >= 0, self.forms[words.clamp(min=0)], -1)
         text_of, words = text_of[words >= 0], words[words >= 0]
         both = text_of[:-1] == text_of[1:]
@@ -109,7 +107,7 @@ class Tfidf(Depthless, DirectNetwork):
         return torch.cat([text_of, text_of[:-1][both]]), torch.cat([words, keys[both]])
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Give the logits of a batch."""
+        """Return the logits of a batch."""
         logits = self.bias.repeat(batch.num_texts, 1)
         if len(self.keys):
             logits = logits + self.weigh(*self.pairs(batch.text_of, batch.words), batch.num_texts)
@@ -118,7 +116,7 @@ class Tfidf(Depthless, DirectNetwork):
     def weigh(
         self, text_of: Int[Tensor, " found"], keys: Int[Tensor, " found"], num_texts: int
     ) -> Float[Tensor, "B labels"]:
-        """Add up the weights of the words and pairs of each text, TF-IDF scaled to length one."""
+        """Return the sums over each text of its normalised TF-IDF values times their weights."""
         columns = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
         known = self.keys[columns] == keys
         both = text_of[known] * len(self.keys) + columns[known]
@@ -131,16 +129,16 @@ class Tfidf(Depthless, DirectNetwork):
         return sums.index_add(0, text_of, values[:, None] * self.weight[columns])
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what was learned: how many words and pairs there are is known only now."""
+        """Load the fitted tensors, whose sizes were not known before."""
         for name, buffer in self.named_buffers():
             setattr(self, name, tensors[name].to(buffer.dtype).contiguous())
 
 
 def _forms(spellings: UInt8[Tensor, "V C"]) -> Int[Tensor, " V"]:
-    """Give each word the id of the first that is written so in lower case, or -1."""
+    """Map each word to the first one with the same lower-case form; -1 for words not used."""
     first: dict[str, int] = {}
     forms = torch.full((len(spellings),), -1)
-    if forms.is_meta:  # only sizes are wanted
+    if forms.is_meta:  # only shapes are needed
         return forms
     for word, row in enumerate(spellings.cpu().numpy()):
         name = row.tobytes().rstrip(b"\0").decode("utf-8", "replace").lower()
@@ -150,7 +148,7 @@ def _forms(spellings: UInt8[Tensor, "V C"]) -> Int[Tensor, " V"]:
 
 
 def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
-    """Give one column of weights per label; of two labels, scikit-learn has only the second's."""
+    """Return one column per label; for two labels, scikit-learn has only the second one's."""
     weight, bias = regression.coef_, regression.intercept_
     if len(regression.classes_) == 2:
         weight, bias = np.concatenate([0 * weight, weight]), np.concatenate([0 * bias, bias])
@@ -163,7 +161,7 @@ def _softmax_weights(regression: Any, num_labels: int) -> tuple[Tensor, Tensor]:
 def _sigmoid_weights(
     regression: Any, features: Any, targets: NDArray[np.int64], weights: NDArray[np.float32] | None
 ) -> tuple[Tensor, Tensor]:
-    """Learn each label by itself; one that all or no texts have needs no learning."""
+    """Fit each label by itself, except those that all texts or no texts have."""
     columns = np.zeros((features.shape[1], targets.shape[1]))
     biases = np.where(targets.all(0), -UNSEEN, UNSEEN)
     for label, true in enumerate(targets.T):

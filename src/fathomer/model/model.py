@@ -1,0 +1,326 @@
+"""The Depth-Adaptive Graph Recurrent Network (Liu et al., 2020), as the paper writes it.
+
+Sections 2 and 3 of the paper in their order, one line or one function per equation, in plain PyTorch.
+This is the network that trains, and the reference for the inference engine in ``fast/`` and for the
+ONNX export. It is sparse by construction: words are sorted by depth, so those still running in a
+layer are a prefix of the rows, and a word that has stopped takes part in no matrix product.
+
+It differs from the paper in two places: there is no ``b_2`` in Eq. (6), which could not learn, and
+characters are UTF-8 bytes. docs/equations.md lists every decision where the paper is silent.
+
+    N words of the batch, k of them still running, B texts, D distinct words, V known words,
+    C bytes of a word, H hidden_size, L max_depth
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fathomer.config import DepthSelection, ModelConfig
+from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
+from fathomer.model.initialise import initialise
+from fathomer.model.interface import Network, Output, checked_cap, checked_depths
+from fathomer.model.lstm import BiLSTM
+from fathomer.text.vocabulary import spell
+
+NUM_BYTES = 256  # byte 0 is the padding
+
+
+# Section 2: the S-LSTM
+
+
+class States(NamedTuple):
+    """Hidden and cell states of words and sentence nodes, Eq. (1); row N is "no neighbour"."""
+
+    h: Float[Tensor, "N+1 H"]
+    c: Float[Tensor, "N+1 H"]
+    g: Float[Tensor, "B H"]
+    c_g: Float[Tensor, "B H"]
+
+
+class SLSTM(nn.Module):
+    """Word and sentence transitions, repeated as often as the depth of each word says."""
+
+    def __init__(self, inner_size: int, token_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.initial = nn.Linear(inner_size, hidden_size)
+        self.window = nn.Linear(3 * hidden_size, 7 * hidden_size)  # W, b of Eq. (2): l r f s i o u
+        self.token = nn.Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
+        self.sentence = nn.Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
+        self.node = nn.Linear(hidden_size, 3 * hidden_size)  # W, b of Eq. (3): f_i, f_g, o
+        self.node_mean = nn.Linear(hidden_size, 2 * hidden_size, bias=False)  # U_g, U_o of Eq. (3)
+        self.node_word = nn.Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
+
+    def forward(
+        self, inner: Float[Tensor, "N inner"], x: Float[Tensor, "N token"], graph: DepthOrder
+    ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
+        """Return the last ``h`` and ``g``; the words are sorted by depth."""
+        h = self.initial(inner).to(x.dtype)  # autocast lowers the precision of products only
+        g, padded = graph.text_mean(h), functional.pad(h, (0, 0, 0, 1))
+        states = States(h=padded, c=padded, g=g, c_g=g)
+        from_token, from_word = self.token(x), h[:0]  # U x of Eq. (2) is the same in every layer
+        for k, runs in zip(graph.running, graph.running_texts, strict=True):
+            # U_f h of Eq. (3), computed anew only for the words that the last layer has updated.
+            from_word = torch.cat([self.node_word(h), from_word[len(h) :]])
+            h, c = self.word_transition(states, from_token[:k], graph)
+            g, c_g = self.sentence_transition(states, from_word, graph)
+            states = States(  # Eq. (14): running words are updated, stopped words keep their states
+                h=torch.cat([h, states.h[k:]]),
+                c=torch.cat([c, states.c[k:]]),
+                g=torch.where(runs, g, states.g),
+                c_g=torch.where(runs, c_g, states.c_g),
+            )
+        return states.h[:-1], states.g
+
+    def word_transition(
+        self, states: States, from_token: Float[Tensor, "k gates"], graph: DepthOrder
+    ) -> tuple[Float[Tensor, "k H"], Float[Tensor, "k H"]]:
+        """Return the next ``h`` and ``c`` of the first ``k`` words, Eq. (2)."""
+        (h, c, g, c_g), k, size = states, len(from_token), self.hidden_size
+        text_of, (left, right) = graph.text_of[:k], graph.neighbours[:k].unbind(1)
+        window = h.index_select(0, graph.window[:k].flatten()).view(k, 3 * size)
+        sums = self.window(window) + from_token + self.sentence(g).index_select(0, text_of)
+        gates, u = sums[:, : 6 * size].sigmoid(), sums[:, 6 * size :].tanh()
+        # A softmax over sigmoids: exp lies in (1, e), so no maximum has to be subtracted.
+        l, r, f, s, i = gates[:, : 5 * size].exp().chunk(5, 1)  # noqa: E741
+        o = gates[:, 5 * size :]
+        neighbours = l * c.index_select(0, left) + r * c.index_select(0, right)
+        c = neighbours + f * c[:k] + s * c_g.index_select(0, text_of) + i * u
+        c = c / (l + r + f + s + i)
+        return o * c.tanh(), c
+
+    def sentence_transition(
+        self, states: States, from_word: Float[Tensor, "N H"], graph: DepthOrder
+    ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+        """Return the next ``g`` and ``c_g``, Eq. (3)."""
+        (h, c, g, c_g), size, text_of = states, self.hidden_size, graph.text_of
+        sums, from_word = self.node(g).to(c.dtype), from_word.to(c.dtype)  # B 3*H, N H
+        f_i = (sums[:, :size].index_select(0, text_of) + from_word).sigmoid()
+        f_g, o = (sums[:, size:] + self.node_mean(graph.text_mean(h[:-1]))).sigmoid().chunk(2, 1)
+        f_i, f_g = f_i.exp(), f_g.exp()  # a softmax over the words of a text and its node
+        c_g = (f_g * c_g).index_add(0, text_of, f_i * c[:-1]) / f_g.index_add(0, text_of, f_i)
+        return o * c_g.tanh(), c_g
+
+
+# Section 3.1: token representation
+
+
+class CharCNN(nn.Module):
+    """One convolution of width 3 over the bytes of a word, then the maximum over positions."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.bytes = nn.Embedding(NUM_BYTES, config.char_input_size, padding_idx=0)
+        self.convolution = nn.Conv1d(config.char_input_size, config.char_size, 3, padding=1)
+
+    def forward(self, spellings: UInt8[Tensor, "D C"]) -> Float[Tensor, "D char"]:
+        """Return one vector per spelling; zeros for an empty one."""
+        used = (spellings != 0).any(0).nonzero()
+        spellings = spellings[:, : int(used[-1]) + 1 if len(used) else 1]  # the longest word
+        responses = self.convolution(self.bytes(spellings.int()).mT)  # D char C
+        strongest = responses.masked_fill((spellings == 0)[:, None], -torch.inf).amax(2)
+        return strongest.masked_fill(spellings[:, :1] == 0, 0.0)  # type: ignore[no-any-return]
+
+
+class TokenEmbedding(nn.Module):
+    """The token of a word: its word vector and its character vector, Eq. (4)."""
+
+    spellings: Tensor
+
+    def __init__(self, config: ModelConfig, spellings: UInt8[Tensor, "V C"] | None = None) -> None:
+        super().__init__()
+        self.size = config.word_size + config.char_size
+        self.word = nn.Embedding(config.vocab_size, config.word_size)
+        self.word.weight.requires_grad_(not config.fixed_words)
+        self.char = CharCNN(config)
+        if (
+            spellings is None
+        ):  # nameless words, as in tests and benchmarks, are spelled by their ids
+            names = [str(word) for word in range(config.vocab_size)]
+            spellings = torch.from_numpy(spell(names, max_chars=10).copy())
+        self.register_buffer("spellings", spellings)
+
+    def forward(self, batch: WordBatch) -> Float[Tensor, "N token"]:
+        """Return the token of each word."""
+        tokens, rows = self.distinct(batch)
+        return tokens.index_select(0, rows)
+
+    def distinct(self, batch: WordBatch) -> tuple[Float[Tensor, "D token"], Int[Tensor, " N"]]:
+        """Return the tokens of the distinct words, and the row of each word among them."""
+        words, rows = torch.unique(batch.words, return_inverse=True)
+        x = torch.cat([self.word(words.clamp(min=0)), self.characters(words, batch)], 1)  # Eq. (4)
+        return x, rows
+
+    def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
+        """Return the character vectors of sorted words: unknown ones, with negative ids, first."""
+        unknown = batch.unknown[-1 - words[words < 0]]
+        known = self.spellings[words[words >= 0]]
+        width = max(unknown.shape[1], known.shape[1])
+        padded = [functional.pad(each, (0, width - each.shape[1])) for each in (unknown, known)]
+        return self.char(torch.cat(padded))  # type: ignore[no-any-return]
+
+
+# Section 3.2: sequential module. The one-layer BiLSTM of Eq. (5) is in lstm.py.
+
+
+class Positions(nn.Module):
+    """What replaces the BiLSTM in rows 2-4 of the paper's Table 4: nothing, or positions."""
+
+    def __init__(self, config: ModelConfig, token_size: int) -> None:
+        super().__init__()
+        self.kind, self.size = config.sequence, token_size
+        if self.kind == "learned":  # later positions share the last one
+            self.position = nn.Embedding(config.max_positions, token_size)
+
+    def forward(self, x: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N token"]:
+        """Return token plus position."""
+        if self.kind == "sinusoidal":
+            return sinusoids(batch.positions.to(x.dtype), self.size) + x
+        if self.kind == "learned":
+            positions = batch.positions.clamp(max=self.position.num_embeddings - 1)
+            return self.position(positions) + x  # type: ignore[no-any-return]
+        return x
+
+
+# Section 3.3: depth-adaptive mechanism
+
+
+class DepthClassifier(nn.Module):
+    """Scores of the depths 1..L of each word, and the embedding of the selected depth."""
+
+    sinusoidal: Tensor
+
+    def __init__(self, config: ModelConfig, feature_size: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(feature_size, config.depth_size)  # W_1, b_1
+        self.scores = nn.Linear(config.depth_size, config.max_depth, bias=False)  # W_2
+        depths = torch.arange(1, config.max_depth + 1).float()
+        self.register_buffer("sinusoidal", sinusoids(depths, config.depth_size), persistent=False)
+
+    def forward(
+        self, features: Float[Tensor, "N feature"]
+    ) -> tuple[Float[Tensor, "N inner"], Float[Tensor, "N L"]]:
+        """Return the inner vectors and the logits of the depths, Eq. (6)."""
+        inner = torch.relu(self.inner(features))
+        return inner, self.scores(inner)
+
+    def embedding(self) -> Float[Tensor, "L inner"]:
+        """Return the depth embedding, whose parameters are those of ``W_2``, plus Eq. (12)."""
+        return self.scores.weight + self.sinusoidal
+
+
+def select_depths(
+    logits: Float[Tensor, "N L"], *, how: DepthSelection, sample: bool
+) -> Int[Tensor, " N"]:
+    """Select a depth in 1..L for each word; class ``j = 0..L-1`` means ``j + 1`` steps.
+
+    ``sample`` adds the Gumbel noise. The temperature of Eq. (10) tends to zero, where Eq. (11) is
+    one-hot, so the selection is the argmax whatever the temperature.
+    """
+    logits = logits.detach()
+    if how == "full":
+        return torch.full_like(logits[:, 0], logits.shape[1], dtype=torch.long)
+    if how == "soft":
+        classes = torch.arange(logits.shape[1], device=logits.device, dtype=logits.dtype)
+        expected = (logits.softmax(1) * classes).sum(1)  # Eq. (7), (9)
+        return expected.floor().long().clamp(0, logits.shape[1] - 1) + 1
+    if how == "gumbel" and sample:
+        logits = logits - torch.empty_like(logits).exponential_().log()  # Eq. (10)
+    return logits.argmax(1) + 1  # Eq. (8), (11)
+
+
+def sinusoids(places: Float[Tensor, " n"], size: int) -> Float[Tensor, "n size"]:
+    """Return interleaved sines and cosines of numbers, Eq. (12)."""
+    pairs = torch.arange((size + 1) // 2, device=places.device)
+    angles = places[:, None] * torch.exp(pairs * (-2 * math.log(10_000) / size))
+    return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :size]
+
+
+# Section 3.4: from states to labels
+
+
+def pool_words(words: Float[Tensor, "N H"], batch: WordBatch) -> Float[Tensor, "B 2*H"]:
+    """Return ``[max ; mean]`` over the words of each text, with every maximum at least zero."""
+    # A ReLU follows, so starting the maximum at zero only gives empty texts a value.
+    start = words.new_zeros(batch.num_texts, words.shape[1])
+    text_of = batch.text_of[:, None].expand_as(words)
+    highest = start.scatter_reduce(0, text_of, words, "amax")
+    sums = start.index_add(0, batch.text_of, words)
+    return torch.cat([highest, sums / batch.word_counts[:, None]], 1)
+
+
+def pool_texts(
+    words: Float[Tensor, "N H"], sentences: Float[Tensor, "B H"], batch: WordBatch
+) -> Float[Tensor, "B 3*H"]:
+    """Return ``v = ReLU([max ; mean ; g])`` of Eq. (15); zeros for an empty text."""
+    return torch.relu(torch.cat([pool_words(words, batch), sentences], 1))
+
+
+class DepthAdaptiveNetwork(Network):
+    """A text classifier that reads each word to a depth of its own."""
+
+    knows_depth = True
+
+    def __init__(
+        self, config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None
+    ) -> None:
+        super().__init__(config)
+        self.embedding = TokenEmbedding(config, spellings)
+        self.sequence = (
+            BiLSTM(self.embedding.size, config.hidden_size)
+            if config.sequence == "bilstm"
+            else Positions(config, self.embedding.size)
+        )
+        self.depth = DepthClassifier(config, self.sequence.size)
+        token_size = self.embedding.size + config.depth_size
+        self.slstm = SLSTM(config.depth_size, token_size, config.hidden_size)
+        self.output = nn.Linear(3 * config.hidden_size, config.num_labels)
+        self.word_dropout = nn.Dropout(config.word_dropout)
+        self.hidden_dropout = nn.Dropout(config.hidden_dropout)
+        initialise(self)
+
+    def forward(
+        self,
+        batch: WordBatch,
+        depths: Int[Tensor, " N"] | None = None,
+        max_depth: int | None = None,
+    ) -> Output:
+        """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
+        x = self.word_dropout(self.embedding(batch))  # Eq. (4)
+        features = self.hidden_dropout(self.sequence(x, batch))  # Eq. (5)
+        inner, depth_logits = self.depth(features)  # Eq. (6)
+        depths = self.choose_depths(batch, depth_logits, depths, max_depth)  # Eq. (7)-(11)
+        x = torch.cat([x, self.depth.embedding().index_select(0, depths - 1)], 1)  # Eq. (13)
+        graph = sort_by_depth(batch, depths)
+        inner, x = (each.index_select(0, graph.order) for each in (inner, x))
+        words, sentences = self.slstm(inner, x, graph)  # Eq. (1)-(3), (14)
+        words = words.index_select(0, graph.ranks)
+        v = pool_texts(words, sentences, batch)
+        logits = self.output(self.hidden_dropout(v))  # Eq. (15)
+        return Output(logits, depths, depth_logits, words, sentences)
+
+    def choose_depths(
+        self,
+        batch: WordBatch,
+        logits: Float[Tensor, "N L"],
+        forced: Tensor | None,
+        max_depth: int | None,
+    ) -> Int[Tensor, " N"]:
+        """Return the forced depths, or else the selected ones, at most ``max_depth``."""
+        if forced is None:
+            depths = select_depths(logits, how=self.config.depth, sample=self.training)
+        else:
+            depths = checked_depths(forced, batch, self.config)
+        return (
+            depths if max_depth is None else depths.clamp(max=checked_cap(max_depth, self.config))
+        )
+
+    @property
+    def word_vectors(self) -> nn.Embedding:
+        """The table that pretrained vectors are copied into."""
+        return self.embedding.word
