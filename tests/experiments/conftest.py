@@ -11,18 +11,16 @@ from tests.experiments.small import new_job, write_experiment
 
 
 @pytest.fixture
-def run_experiments(monkeypatch, capsys, tmp_path):
-    """Run ``python -m experiments`` in an empty folder; return code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FATHOMER_DATA", str(tmp_path))
+def run_experiments(run, monkeypatch, capsys):
+    """Run ``python -m experiments`` in the empty folder of ``run``; return code, stdout and stderr."""
 
-    def run(*arguments):
+    def run_main(*arguments):
         monkeypatch.setattr(sys, "argv", ["experiments", *arguments])
         with pytest.raises(SystemExit) as caught:
             main()
         return caught.value.code, *capsys.readouterr()
 
-    return run
+    return run_main
 
 
 @pytest.fixture

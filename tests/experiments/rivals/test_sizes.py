@@ -16,26 +16,14 @@ from fathomer.model.sizes import (
     multiply_adds_per_word,
 )
 from tests.experiments.rivals import RIVALS
-from tests.model.baselines.sizes import (
-    BILSTM,
-    CHAR,
-    LSTM,
-    RECURRENT,
-    REFERENCES,
-    SETTINGS,
-    H,
-    Y,
-    assert_can_be_matched,
-    assert_has_parameters,
-    cost_table,
-    page_tables,
-)
+from tests.model.baselines import sizes
+from tests.model.baselines.sizes import CHAR, LSTM, RECURRENT, H, Y
 from tests.model.baselines.small import small_config
 from tests.tiny import TINY
 
 # H hidden_size, T width of a token, V vocabulary, Y labels
 FORMULAS = {
-    "rcrn": f"3 * {BILSTM} + 2*H*Y + Y",
+    "rcrn": f"3 * {sizes.BILSTM} + 2*H*Y + Y",
     "star-transformer": "(T*H + H) + 4 * 2 * (4*(H*H + H) + 2*H) + 3*H*Y + Y",
     "adasent": "(T*H + H) + (2*H*H + H) + (6*H + 3) + H + H*Y + Y",
     "capsule-b": "12*T*H + 3 * (H + 64*H + 64 + 24*8*64 + 8*(Y+1)*64)",
@@ -54,9 +42,9 @@ def test_every_rival_has_a_formula():
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", sizes.SETTINGS)
 def test_a_rival_has_as_many_parameters_as_its_formula(name, settings):
-    assert_has_parameters(name, FORMULAS[name], **settings)
+    sizes.assert_has_parameters(name, FORMULAS[name], **settings)
 
 
 def test_the_character_cnn_has_no_word_vectors():
@@ -66,10 +54,10 @@ def test_the_character_cnn_has_no_word_vectors():
     assert build_model(config).word_vectors is None
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("reference", sizes.REFERENCES)
 @pytest.mark.parametrize("name", RIVALS)
 def test_a_matched_rival_is_as_large_as_our_network(name, reference):
-    assert_can_be_matched(name, **reference)
+    sizes.assert_can_be_matched(name, **reference)
 
 
 def test_a_rival_that_cannot_be_as_small_is_an_error():
@@ -102,4 +90,6 @@ def test_multiply_adds_are_those_of_the_matrices():
 
 
 def test_the_page_of_models_lists_the_rivals():
-    assert page_tables()[1] == cost_table(RIVALS), "run python -m tests.model.baselines.sizes"
+    assert sizes.page_tables()[1] == sizes.cost_table(RIVALS), (
+        "run python -m tests.model.baselines.sizes"
+    )

@@ -10,44 +10,31 @@ import pytest
 from fathomer.data.demo import demo_corpus
 from fathomer.model.registry import MODELS
 from fathomer.model.sizes import PAPER_SIZE, WORDS, cost_of, multiply_adds_per_word
-from tests.model.baselines.sizes import (
-    BILSTM,
-    CHAR,
-    LSTM,
-    RECURRENT,
-    REFERENCES,
-    SETTINGS,
-    H,
-    T,
-    Y,
-    assert_can_be_matched,
-    assert_has_parameters,
-    cost_table,
-    page_tables,
-)
+from tests.model.baselines import sizes
+from tests.model.baselines.sizes import CHAR, LSTM, RECURRENT, H, T, Y
 from tests.model.baselines.small import SHIPPED
 from tests.tiny import TINY
 
 # H hidden_size, T width of a token, Y labels, L max_depth, I depth_size
 STEPS = "(21*H*H + 7*H) + 7*H*H + (3*H*H + 3*H) + 2*H*H + H*H"  # window, sentence, node
 FORMULAS = {
-    "fathomer": f"{BILSTM} + (H*I + I) + I*L + (I*H + H) + 7*H*(T + I) + {STEPS} + 3*H*Y + Y",
+    "fathomer": f"{sizes.BILSTM} + (H*I + I) + I*L + (I*H + H) + 7*H*(T + I) + {STEPS} + 3*H*Y + Y",
     "s-lstm": f"(T*H + H) + 7*H*T + {STEPS} + 3*H*Y + Y",
-    "bilstm": f"{BILSTM} + 4 * (4*(H//2) * 3*(H//2) + 4*(H//2)) + 2*H*Y + Y",
+    "bilstm": f"{sizes.BILSTM} + 4 * (4*(H//2) * 3*(H//2) + 4*(H//2)) + 2*H*Y + Y",
     "transformer": "(T*H + H) + 6 * (4*(H*H + H) + (8*H*H + 5*H) + 4*H) + 2*H + 2*H*Y + Y",
 }
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", sizes.SETTINGS)
 def test_a_model_has_as_many_parameters_as_its_formula(name, settings):
-    assert_has_parameters(name, FORMULAS[name], **settings)
+    sizes.assert_has_parameters(name, FORMULAS[name], **settings)
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("reference", sizes.REFERENCES)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_matched_model_is_as_large_as_our_network(name, reference):
-    assert_can_be_matched(name, **reference)
+    sizes.assert_can_be_matched(name, **reference)
 
 
 def test_train_matches_parameters(run, monkeypatch, tmp_path):
@@ -106,4 +93,6 @@ def test_models_are_listed_with_their_costs(run):
 
 
 def test_the_page_of_models_lists_those_of_the_package():
-    assert page_tables()[0] == cost_table(SHIPPED), "run python -m tests.model.baselines.sizes"
+    assert sizes.page_tables()[0] == sizes.cost_table(SHIPPED), (
+        "run python -m tests.model.baselines.sizes"
+    )
