@@ -17,7 +17,8 @@ Verdict = Literal["reproduced", "partly", "not", "not attempted"]
 SPEED_UP = 3.0
 ENOUGH_RUNS = 3
 """With fewer runs nothing counts as reproduced: the bootstrap ignores variation between trainings."""
-RULE = f"""Gains are in percentage points of accuracy, with the central 95 % of a paired bootstrap over texts.
+RULE = f"""Gains are in percentage points of accuracy, with the central 95 % of a paired bootstrap
+over the test texts.
 
 - A gain is reproduced if its mean over the corpora is positive, it is significant (p < 0.05) on at least one
   corpus with at least {ENOUGH_RUNS} runs, and no corpus shows a significant loss. It is partly reproduced if

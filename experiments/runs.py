@@ -42,7 +42,7 @@ class Run:
     correct: str
     """Whether each test text was classified correctly: bits as hexadecimal digits."""
     accuracy_unseen: float | None
-    """Accuracy on the test texts that are not in the training set too."""
+    """Accuracy on the test texts that do not also occur in the training set."""
     examples_unseen: int
     held_out_accuracy: float | None
 

@@ -93,7 +93,7 @@ def table2(runs: Sequence[Run]) -> Table:
         ours = [_mean(groups, name) if whole else NOTHING for name in ("accuracy", UNSEEN)]
         averages += [*ours, shown]
     note = (
-        "Unseen texts: the test texts that are not in the training set too.\n\n"
+        "Unseen texts: the test texts that do not also occur in the training set.\n\n"
         + _epochs(corpora, runs)
     ).rstrip()
     return Table("table2", "Table 2: accuracy on Amazon-16", header, [*rows, averages], note)
