@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"fathomer": "#0b6e99", "fathomer int8": "#3fa7d6"}
 OTHERS = "#a7a9ac"
+REFERENCE_LINES = "#55565a"
 
 Rows = Sequence[dict[str, Any]]
 
@@ -79,7 +80,7 @@ def time_against_depth(rows: Rows, axes: "Axes") -> None:
     for name, style in (("bilstm", "--"), ("transformer", ":")):
         for row in _select(at_32, name=name):
             axes.axhline(
-                row["milliseconds"], color="#55565a", linestyle=style, label=name, zorder=0
+                row["milliseconds"], color=REFERENCE_LINES, linestyle=style, label=name, zorder=0
             )
     axes.set(title="Time against mean depth (IMDB lengths, batch of 32)")
     axes.set(xlabel="mean depth of the words", ylabel="milliseconds", xlim=(0, None))

@@ -20,6 +20,7 @@ from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.interface import trainable_parameters
 from fathomer.model.pooling import pool_texts
 from fathomer.model.sequence import sinusoids
+from fathomer.model.sizes import SIZES, nearest_size
 
 Rival = TypeVar("Rival", bound=nn.Module)
 
@@ -182,13 +183,9 @@ def max_and_mean(states: Float[Tensor, "B T size"], batch: WordBatch) -> Float[T
 
 def of_equal_size(build: Callable[[int], Rival], wanted: int, *, step: int) -> Rival:
     """Build a rival with about as many trainable parameters: its size is a multiple of a step."""
-    size, below = step, 0
-    while True:
+
+    def count(size: int) -> int:
         with torch.device("meta"):
-            found = trainable_parameters(build(size))
-        if found >= wanted:
-            break
-        size, below = size + step, found
-    if size > step and wanted - below < found - wanted:
-        size -= step
-    return build(size)
+            return trainable_parameters(build(size))
+
+    return build(nearest_size(range(step, SIZES.stop, step), wanted, count))

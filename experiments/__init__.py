@@ -1,4 +1,4 @@
-"""The reproduction of the paper: its tables, figures and rival models.
+"""Reproduction of the paper: its tables, its figures and the systems it compares with.
 
-Run ``python -m experiments`` from a clone.
+Run ``python -m experiments`` from a clone of the repository.
 """

@@ -1,10 +1,10 @@
-"""The commands ``python -m experiments run``, ``repeat``, ``report`` and ``depths``."""
+"""The commands of ``python -m experiments``, each a thin layer over this package."""
 
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,50 +13,53 @@ from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
 from fathomer.cli.scored import open_scored
 from fathomer.cli.train import train
-from fathomer.errors import MissingFileError
 
-if TYPE_CHECKING:
-    from experiments.depths import Depths
-    from experiments.plan import Plan
-
-app = new_app("experiments")
-
-Results = Annotated[Path, typer.Option(metavar="DIR", help="Folder of results.")]
-Work = Annotated[
-    Path, typer.Option(metavar="DIR", help="Folder for what interrupted runs go on from.")
-]
+PROGRAM = "python -m experiments"
+RESULTS, WORK = Path("experiments/results"), Path("build/experiments")
 
 ExperimentName = Annotated[
-    str, typer.Argument(metavar="E.toml", help="An experiment: a file or a shipped name.")
+    str, typer.Argument(metavar="NAME|E.toml", help="An experiment: table2 and so on, or a file.")
 ]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; they share the cores.")]
-Only = Annotated[str | None, typer.Option(metavar="GLOB", help="Only runs with such a name.")]
-Limit = Annotated[int | None, typer.Option(min=0, help="At most so many runs.")]
+RunFile = Annotated[
+    Path, typer.Argument(metavar="RUN.json", help="A run in experiments/results/runs.")
+]
+Results = Annotated[Path, typer.Option(metavar="DIR", help="Folder of results.")]
+Work = Annotated[Path, typer.Option(metavar="DIR", help="Folder for checkpoints of runs.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Number of processes; they share the cores.")]
+Only = Annotated[str | None, typer.Option(metavar="GLOB", help="Only runs with a matching name.")]
+Limit = Annotated[int | None, typer.Option(min=0, help="At most this many runs.")]
 Keep = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Also keep the trained models there.")
+    Path | None, typer.Option(metavar="DIR", help="Also keep the trained models, in this folder.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what is left.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs that are left.")]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a chart.")]
 
-
-app.command()(train)
+app = new_app("experiments")
 
 
 @app.callback(invoke_without_command=True)
 def experiments(context: typer.Context) -> None:
-    """Rerun the paper's tables and figures."""
+    """Rerun the paper's tables and figures, and train the systems it compares with."""
     if context.invoked_subcommand is None:
         print_line(context.get_help())
         return
     import experiments.rivals  # noqa: F401 (registers the models)
 
 
+app.command(
+    help="Train any model, including the systems that only the paper's comparison needs.\n\n"
+    f"Example: {PROGRAM} train trec --model text-cnn --out text-cnn"
+)(train)
+
+
 @app.command()
 def run(
-    recipe: ExperimentName,
+    experiment: ExperimentName,
     vectors: Vectors = None,
     data_dir: DataDir = None,
-    results: Results = Path("experiments/results"),
-    work: Work = Path("build/experiments"),
+    results: Results = RESULTS,
+    work: Work = WORK,
     jobs: Jobs = 1,
     only: Only = None,
     limit: Limit = None,
@@ -64,45 +67,41 @@ def run(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Carry out the runs of an experiment that are not there yet, each into a small JSON file.
+    """Carry out the runs of an experiment that are left; each becomes a small JSON file.
 
-    What was stopped, by Ctrl-C or worse, is continued by the same command.
+    After an interruption, the same command continues.
 
-    Example: python -m experiments run experiments/recipes/table3.toml --data-dir data --jobs 2
+    Example: python -m experiments run table3 --data-dir data --jobs 2
     """
-    from experiments.parallel import Crew, threads_of
-    from experiments.plan import Experiment, Plan, find_experiment
-    from experiments.run import Job
+    from experiments.job import Job, find_plan_vectors
+    from experiments.parallel import ParallelJobs, threads_per_process
+    from experiments.plan import Experiment, Plan, find_experiment, select_plans
     from experiments.runs import read_runs
 
-    path = find_experiment(recipe)
-    experiment = Experiment.from_toml(path)
-    plans = _chosen(experiment.plans(vectors=vectors), only)
+    path = find_experiment(experiment)
+    planned = Experiment.from_toml(path)
+    plans = select_plans(planned.plans(vectors=vectors), only)
     left = [plan for plan in plans if not plan.find(results)][:limit]
-    messages, threads = messages_console(), threads_of(jobs)
+    messages, threads = messages_console(), threads_per_process(jobs)
     messages.print(
-        f"{experiment.title or path.name}: {len(plans)} runs, {len(left)} of them to do; {threads} threads each"
+        f"{planned.title or path.name}: {len(plans)} runs, {len(left)} of them to do; {threads} threads each"
     )
-    if dry_run and as_json:
-        print_json({"runs": len(plans), "left": [plan.name for plan in left]})
-        return
     if dry_run:
-        for plan in left:
-            print_line(plan.name)
+        _print_names(len(plans), [plan.name for plan in left], as_json=as_json)
         return
-    other = f" --vectors {shlex.quote(vectors)}" if vectors else ""
-    command = f"python -m experiments run experiments/recipes/{path.name}{other} --only"
+    options = ["--vectors", vectors] if vectors else []
+    command = shlex.join([*PROGRAM.split(), "run", experiment, *options, "--only"])
     todo = [
         Job(
             plan=plan, results=results, work=work, data_dir=data_dir, keep=keep,
-            vectors=_vectors_file(plan, vectors, data_dir), command=f"{command} {plan.name}",
+            vectors=find_plan_vectors(plan, vectors, data_dir), command=f"{command} {plan.name}",
         )
         for plan in left
     ]  # fmt: skip
-    known = {Plan.of(each).kind: each.wall_seconds for each in read_runs(results)}
-    with _continued():
-        Crew(todo, threads, jobs, messages.print, known).work()
-    done = {plan.name: str(plan.find(results)) for plan in plans if plan.find(results)}
+    seconds = {Plan.from_run(each).duration_key: each.wall_seconds for each in read_runs(results)}
+    with _interruptible():
+        ParallelJobs(todo, threads, jobs, messages.print, seconds).run()
+    done = {plan.name: str(file) for plan in plans if (file := plan.find(results))}
     if as_json:
         print_json({"runs": len(plans), "done": done})
     else:
@@ -111,73 +110,54 @@ def run(
 
 @app.command()
 def repeat(
-    file: Annotated[
-        Path, typer.Argument(metavar="RUN.json", help="A run in experiments/results/runs.")
-    ],
+    file: RunFile,
     vectors: Vectors = None,
     data_dir: DataDir = None,
-    work: Work = Path("build/experiments"),
+    work: Work = WORK,
     as_json: Json = False,
 ) -> None:
-    """Repeat a run from its JSON, with as many threads, and compare.
+    """Repeat a run from its JSON file, with as many threads, and compare the results.
 
-    The exit code is 1 if another accuracy comes out.
+    The exit code is 1 if the accuracy differs.
 
     Example: python -m experiments repeat experiments/results/runs/trec-tfidf-seed0-1b0c3a55.json
     """
-    from tempfile import TemporaryDirectory
+    from experiments.repeat import repeat_run
+    from experiments.runs import read_run
 
-    from experiments.parallel import Crew
-    from experiments.plan import Plan
-    from experiments.run import Job
-    from experiments.runs import read_run, read_runs
-
-    before = read_run(file)
-    plan = Plan.of(before)
-    found = _vectors_file(plan, vectors, data_dir)
-    with TemporaryDirectory() as results:
-        job = Job(
-            plan=plan, results=Path(results), work=work / "repeated", vectors=found,
-            data_dir=data_dir, command=before.command,
-        )  # fmt: skip
-        with _continued():
-            Crew([job], before.machine["threads"], 1, messages_console().print).work()
-        (now,) = read_runs(Path(results))
-    same = now.correct == before.correct
-    if now.checksums != before.checksums:
-        messages_console().print("The texts or vectors are not those of the run.")
-    if now.machine["processor"] != before.machine.get("processor"):
-        messages_console().print(
-            f"The run was made on another processor ({before.machine.get('processor')})."
+    messages = messages_console()
+    with _interruptible():
+        found = repeat_run(
+            read_run(file), work=work, vectors=vectors, data_dir=data_dir, log=messages.print
         )
+    for line in found.differences():
+        messages.print(line)
+    before, now, same = found.before.accuracy, found.now.accuracy, found.same_answers
     if as_json:
-        print_json({"before": before.accuracy, "now": now.accuracy, "same_answers": same})
+        print_json({"before": before, "now": now, "same_answers": same})
     else:
-        print_line(f"before {before.accuracy:.4f}, now {now.accuracy:.4f}")
-        print_line("every test text is answered alike" if same else "the answers differ")
-    if now.accuracy != before.accuracy:
+        print_line(f"before {before:.4f}, now {now:.4f}")
+        print_line("the same test texts are correct" if same else "other test texts are correct")
+    if now != before:
         raise typer.Exit(1)
 
 
 @app.command()
 def report(
-    results: Results = Path("experiments/results"),
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
-        "RESULTS.md"
-    ),
-    as_json: Json = False,
+    results: Results = RESULTS, out: Out = Path("RESULTS.md"), as_json: Json = False
 ) -> None:
-    """Write all tables and figures, ours beside the published, and what was reproduced.
+    """Write all tables and figures next to the published ones, and what was reproduced.
 
-    Example: python -m experiments report --results results --out RESULTS.md
+    Example: python -m experiments report
     """
-    from experiments.report import judged, write_results
+    from experiments.report import judge_results, write_results
     from experiments.runs import read_runs
+    from fathomer.errors import MissingFileError
 
     if not read_runs(results):
-        raise MissingFileError(f"{results}: holds no runs")
+        raise MissingFileError(f"{results}: there are no runs in this folder")
     written = write_results(results, out)
-    claims = judged(results)
+    claims = judge_results(results)
     if as_json:
         print_json(
             {"claims": {c.claim: c.verdict for c in claims}, "files": list(map(str, written))}
@@ -192,9 +172,7 @@ def report(
 def depths(
     folder: Folder,
     data: Data,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Also draw all of it.")
-    ] = None,
+    plot: Plot = None,
     fold: Fold = None,
     folds: Folds = None,
     data_dir: DataDir = None,
@@ -204,13 +182,14 @@ def depths(
 
     Example: python -m experiments depths model trec --plot depths.png
     """
-    from experiments.depths import analyse_depths, draw_depths
+    from experiments.depth_output import draw_depths, print_depths
+    from experiments.depths import analyse_depths
     from fathomer.data.corpora import describe
     from fathomer.errors import require_matplotlib
     from fathomer.files import check_writable
     from fathomer.predictor import load
 
-    if plot:  # before the work, not after it
+    if plot:  # fail before the analysis, not after it
         require_matplotlib()
         check_writable(plot)
     predictor = load(folder)
@@ -222,61 +201,33 @@ def depths(
         model = predictor.artifact.metrics.get("command")
         print_json({"model": model, **describe(source), **found.to_dict()})
     else:
-        _print_depths(found)
+        print_depths(found)
 
 
-def _print_depths(found: "Depths") -> None:
-    from fathomer.cli.output import print_table
-
-    print_line(f"{found.words:,} words, mean depth {found.mean_depth:.2f} of {found.max_depth}")
-    for title in ("by_frequency", "by_length", "by_position", "by_vocabulary"):
-        rows = [[r.name, f"{r.words:,}", f"{r.mean_depth:.2f}"] for r in getattr(found, title)]
-        print_line("")
-        print_table([title.replace("_", " "), "words", "mean depth"], rows)
-    for title in ("deepest", "shallowest"):
-        words = ", ".join(f"{r.name} {r.mean_depth:.1f}" for r in getattr(found, title))
-        print_line(f"\n{title} frequent words: {words}")
-    correlation = found.frequency_correlation
-    shown = "-" if correlation is None else f"{correlation:+.3f}"
-    print_line(f"\ncorrelation of frequency and mean depth (Spearman): {shown}\n")
-    rows = [[str(depth), f"{accuracy:.4f}"] for depth, accuracy in found.forced]
-    dealt = sum(found.dealt) / len(found.dealt)
-    rows += [["selected", f"{found.accuracy:.4f}"], ["selected, dealt at random", f"{dealt:.4f}"]]
-    print_table(["every word at depth", "accuracy"], rows)
+def _print_names(runs: int, left: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"runs": runs, "left": left})
+        return
+    for name in left:
+        print_line(name)
 
 
 @contextmanager
-def _continued() -> Iterator[None]:
-    """Say that Ctrl-C has lost no more than the epochs that were under way."""
+def _interruptible() -> Iterator[None]:
+    """Exit on Ctrl-C with a line that says what is kept."""
     try:
         yield
     except KeyboardInterrupt:
         messages_console().print(
-            "Stopped: epochs and runs that were done are kept; the same command continues."
+            "Stopped: finished epochs and runs are kept; the same command continues."
         )
         raise typer.Exit(130) from None
 
 
-def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":
-    """Choose the runs whose name looks as asked."""
-    from fnmatch import fnmatch
-
-    from fathomer.errors import ConfigError
-
-    chosen = [plan for plan in plans if only is None or fnmatch(plan.name, only)]
-    if not chosen:
-        names = f"no run is called {only}; " if only else ""
-        example = f"there is for example {plans[0].name}" if plans else "there are no runs"
-        raise ConfigError(f"{names}{example}")
-    return chosen
-
-
-def _vectors_file(plan: "Plan", vectors: str | None, data_dir: Path | None) -> Path | None:
-    from fathomer.data.pretrained import find_vectors
-
-    name = vectors or plan.vectors
-    return find_vectors(name, data_dir) if name else None
+def main() -> None:
+    """Run the command line."""
+    run_app(app, PROGRAM)
 
 
 if __name__ == "__main__":
-    run_app(app, "python -m experiments")
+    main()

@@ -1,4 +1,4 @@
-"""What the paper claims, and what our runs say to it: computed, never written by hand."""
+"""The paper's claims, each with a verdict computed from our runs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -6,31 +6,33 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any, Literal
 
-from experiments.groups import Comparison, Group, compare, family_of, find_group, find_pair
+from experiments.ablation import ablated_corpus, variant_settings
+from experiments.comparison import Comparison, compare
+from experiments.groups import Group, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
-from experiments.tables import ROWS, ablated_corpus
 from fathomer.data.corpora import CORPORA
 
 Verdict = Literal["reproduced", "partly", "not", "not attempted"]
 SPEED_UP = 3.0
 ENOUGH_RUNS = 3
-"""Fewer reproduce nothing: the bootstrap draws texts, and one training may be lucky."""
-RULE = f"""Gains are in points of accuracy, with the middle 95 % of a paired bootstrap over the test texts.
+"""With fewer runs nothing counts as reproduced: the bootstrap ignores variation between trainings."""
+RULE = f"""Gains are in percentage points of accuracy, with the central 95 % of a paired bootstrap
+over the test texts.
 
-- A gain is reproduced if it is positive in the mean over the corpora, significant (p < 0.05) on one of them in
-  at least {ENOUGH_RUNS} runs, and nowhere a significant loss; partly, if it is positive in the mean and
-  significant on more corpora than a loss is.
-- The speed is that of a model with its selected depths, against the same model with every word at the largest.
-  It is reproduced if it is {SPEED_UP:g} times as high on every corpus, partly if it is higher on every corpus;
-  and in both cases only if a model trained with full depth is not significantly more accurate.
-- Depth goes to the words that need it if the selected depths are better than each of ten times that the same
-  depths were dealt to the words at random: on every corpus that was looked at; partly, if on some."""
+- A gain is reproduced if its mean over the corpora is positive, it is significant (p < 0.05) on at least one
+  corpus with at least {ENOUGH_RUNS} runs, and no corpus shows a significant loss. It is partly reproduced if
+  its mean is positive and it is significant on more corpora than a loss is.
+- Speed compares a model at its selected depths with the same model with every word at the maximum depth. The
+  claim is reproduced if the model is {SPEED_UP:g} times as fast on every corpus, and partly reproduced if it is
+  faster on every corpus; in both cases only if training at full depth is not significantly more accurate.
+- Depth goes to the words that need it if the selected depths are more accurate than each of ten random
+  shuffles of the same depths between the words, on every corpus that was analysed; partly, if on some."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Hold a claim with the verdict and the numbers behind it."""
+    """A claim with its verdict and the numbers behind it."""
 
     claim: str
     verdict: Verdict
@@ -40,32 +42,32 @@ class Claim:
 def all_claims(
     runs: Sequence[Run], analyses: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[Claim]:
-    """Judge all claims, by runs and by what ``fathomer experiment depths`` has found, by name."""
+    """Judge all claims by the runs and by named analyses of ``python -m experiments depths``."""
     return [
-        _against(runs, "s-lstm", "more accurate than S-LSTM"),
-        _against(runs, "bilstm", "more accurate than a three-layer BiLSTM"),
-        _against_row(runs, "Gumbel selection is better than hard selection", depth="hard"),
-        _against_row(runs, "Gumbel selection is better than soft selection", depth="soft"),
-        _against_row(runs, "the BiLSTM below contributes to accuracy", sequence="none"),
+        _against_rival(runs, "s-lstm", "more accurate than S-LSTM"),
+        _against_rival(runs, "bilstm", "more accurate than a three-layer BiLSTM"),
+        _against_variant(runs, "hard", "Gumbel selection is better than hard selection"),
+        _against_variant(runs, "soft", "Gumbel selection is better than soft selection"),
+        _against_variant(runs, "no_sequence", "the BiLSTM below contributes to accuracy"),
         _speed(runs),
-        _needed(analyses or {}),
+        _depth_where_needed(analyses or {}),
     ]
 
 
-def judge(found: Collection[Comparison]) -> Verdict:
-    """Judge gains, as :data:`RULE` says."""
-    if not found:
+def judge(comparisons: Collection[Comparison]) -> Verdict:
+    """Return the verdict on a gain in accuracy, by :data:`RULE`."""
+    if not comparisons:
         return "not attempted"
-    better = [each for each in found if each.significant and each.gain > 0]
-    worse = [each for each in found if each.significant and each.gain < 0]
-    if len(better) <= len(worse) or mean(each.gain for each in found) <= 0:
+    better = [each for each in comparisons if each.significant and each.gain > 0]
+    worse = [each for each in comparisons if each.significant and each.gain < 0]
+    if len(better) <= len(worse) or mean(each.gain for each in comparisons) <= 0:
         return "not"
     enough = any(each.runs >= ENOUGH_RUNS for each in better)
     return "reproduced" if enough and not worse else "partly"
 
 
-def _against(runs: Sequence[Run], rival: str, claim: str) -> Claim:
-    """Compare ours with a rival on all corpora; Amazon-16 is one of them."""
+def _against_rival(runs: Sequence[Run], rival: str, claim: str) -> Claim:
+    """Compare our model with a rival on all corpora, counting Amazon-16 as one."""
     pairs: defaultdict[str, list[tuple[Group, Group]]] = defaultdict(list)
     for corpus in CORPORA:
         pair = find_pair(runs, corpus, rival)
@@ -77,17 +79,18 @@ def _against(runs: Sequence[Run], rival: str, claim: str) -> Claim:
 
 
 def _published_gain(family: str, rival: str) -> float | None:
-    """Give by how many points ours beats a rival in the paper."""
+    """Return the paper's own gain over a rival in percentage points, or None."""
     figures = published().averages() if family == "amazon16" else published().accuracies(family)
     return figures["fathomer"] - figures[rival] if rival in figures else None
 
 
-def _against_row(runs: Sequence[Run], claim: str, **changed: Any) -> Claim:
+def _against_variant(runs: Sequence[Run], variant: str, claim: str) -> Claim:
+    """Compare our model with a row of the ablation."""
     corpus = ablated_corpus(runs)
-    pair = find_pair(runs, corpus, "fathomer", **changed)
+    pair = find_pair(runs, corpus, "fathomer", **variant_settings(variant))
     found = compare(pair) if pair else None
-    variant = published().ablation[ROWS.index(changed)]
-    return _claim(claim, {corpus: found} if found else {}, {corpus: -variant.accuracy_change})
+    (row,) = [row for row in published().ablation if row.variant == variant]
+    return _claim(claim, {corpus: found} if found else {}, {corpus: -row.accuracy_change})
 
 
 def _claim(claim: str, found: dict[str, Comparison], theirs: Mapping[str, float | None]) -> Claim:
@@ -99,7 +102,7 @@ def _claim(claim: str, found: dict[str, Comparison], theirs: Mapping[str, float 
 
 
 def _speed(runs: Sequence[Run]) -> Claim:
-    """Compare the selected depths with all words at the largest; and training for it with training so."""
+    """Compare the speed at selected and at full depth, and the accuracy of training for each."""
     claim = f"adaptive depth is {SPEED_UP:g} times as fast as full depth, and no less accurate"
     measured: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for corpus in CORPORA:
@@ -112,7 +115,7 @@ def _speed(runs: Sequence[Run]) -> Claim:
         ratios.append(ratio)
         numbers.append(f"{name}: {ratio:.2f} times as fast at mean depth {depth:.2f}")
     corpus = ablated_corpus(runs)
-    pair = find_pair(runs, corpus, "fathomer", depth="full")
+    pair = find_pair(runs, corpus, "fathomer", **variant_settings("full_depth"))
     trained = compare(pair) if pair else None
     if not ratios or not trained:
         return Claim(claim, "not attempted", "; ".join(numbers))
@@ -124,16 +127,16 @@ def _speed(runs: Sequence[Run]) -> Claim:
     return Claim(claim, verdict, "; ".join(numbers))
 
 
-def _needed(analyses: Mapping[str, Mapping[str, Any]]) -> Claim:
-    """Compare the selected depths with the same depths dealt to the words at random."""
+def _depth_where_needed(analyses: Mapping[str, Mapping[str, Any]]) -> Claim:
+    """Compare the selected depths with the same depths shuffled between the words."""
     numbers, better = [], 0
     for name, found in analyses.items():
-        selected, dealt = found["accuracy"], found["dealt"]
-        better += selected > max(dealt)
+        selected, shuffled = found["accuracy"], found["dealt"]
+        better += selected > max(shuffled)
         rare, frequent = (found["by_frequency"][end]["mean_depth"] for end in (0, -1))
         numbers.append(
-            f"{name}: the rarest words read to {rare:.2f}, the most frequent to {frequent:.2f}; accuracy "
-            f"{100 * selected:.2f}, dealt at random {100 * min(dealt):.2f} to {100 * max(dealt):.2f}"
+            f"{name}: mean depth of the rarest words {rare:.2f}, of the most frequent {frequent:.2f}; accuracy "
+            f"{100 * selected:.2f}, with shuffled depths {100 * min(shuffled):.2f} to {100 * max(shuffled):.2f}"
         )
     verdict: Verdict = "partly" if better else "not" if analyses else "not attempted"
     if analyses and better == len(analyses):

@@ -1,4 +1,4 @@
-"""The time that a run takes: of its training, also one that is stopped, and of prediction."""
+"""Timing of a run: its training, including one that was interrupted, and its predictions."""
 
 import json
 import time
@@ -16,41 +16,42 @@ from fathomer.predictor import BATCH_WORDS, Predictor
 from fathomer.train.events import EpochDone, Event, StepDone
 from fathomer.train.prepare import LabelledTexts
 
-PASSES, SECONDS = 5, 2.0
-"""Prediction is timed in so many passes, or fewer when they take so long."""
+MAX_PASSES, MAX_SECONDS = 5, 2.0
+"""Prediction is timed until one of these is reached."""
 
 
-class Clock:
-    """Measure a training, also one that is stopped and goes on."""
+class TrainingClock:
+    """Wall time and speed of a training; a file keeps them across interruptions."""
 
     def __init__(self, path: Path) -> None:
-        """Go on where a stopped training's clock stood after its last epoch."""
-        known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        """Continue from the last completed epoch of an interrupted training, if there is one."""
+        saved: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         self.path = path
-        self.speeds: list[float] = known.get("speeds", [])  # words per second, of each epoch
-        self._began: float = time.perf_counter() - known.get("wall", 0.0)
+        self.speeds: list[float] = saved.get("speeds", [])  # words per second, one per epoch
+        self._started: float = time.perf_counter() - saved.get("wall", 0.0)
 
     def restart(self) -> None:
-        """Forget a training that is not continued."""
-        self.speeds, self._began = [], time.perf_counter()
+        """Discard the times of a training that is not continued."""
+        self.speeds, self._started = [], time.perf_counter()
 
     @property
     def wall(self) -> float:
-        """Give the seconds from the very beginning, without those that a killed epoch took."""
-        return time.perf_counter() - self._began
+        """Seconds of training so far, without epochs that were interrupted."""
+        return time.perf_counter() - self._started
 
     @property
     def words_per_second(self) -> float:
-        """Give the speed of the middle epoch: one in which the machine slept does not count."""
+        """Median speed of the epochs, so that one in which the machine was suspended is ignored."""
         return median(self.speeds)
 
     def watch(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Let events pass by, and take their time."""
+        """Pass training events through and time them."""
         words, seconds, before = 0, 0.0, time.perf_counter()
         for event in events:
             now = time.perf_counter()
+            # A model that is not trained in steps only reports the words of its single epoch.
             if isinstance(event, StepDone) or (isinstance(event, EpochDone) and not words):
-                words += event.words  # of a step, or of a model that learns without steps
+                words += event.words
                 seconds += now - before
             if isinstance(event, EpochDone):
                 self.speeds.append(words / seconds)
@@ -60,17 +61,17 @@ class Clock:
             yield event
 
 
-def timed(
+def classify_timed(
     predictor: Predictor, data: LabelledTexts, depths: NDArray[np.integer] | None = None
 ) -> tuple[Classified, float]:
-    """Answer encoded texts; give the words per second too, the median of some passes.
+    """Classify encoded texts; return the answers and the median words per second of some passes.
 
-    Time in which other programs held the cores does not count, so far as it can be told: a pass on
-    one thread takes no longer than the processor worked on it.
+    On one thread, time in which other programs held the core does not count: a pass takes at most
+    the processor time spent on it.
     """
     seconds: list[float] = []
-    while len(seconds) < PASSES and sum(seconds) < SECONDS:
-        started, worked = time.perf_counter(), time.process_time()
+    while len(seconds) < MAX_PASSES and sum(seconds) < MAX_SECONDS:
+        wall, processor = time.perf_counter(), time.process_time()
         answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depths=depths)
-        seconds.append(min(time.perf_counter() - started, time.process_time() - worked))
+        seconds.append(min(time.perf_counter() - wall, time.process_time() - processor))
     return answers, len(data.texts.ids) / median(seconds)

@@ -1,120 +1,120 @@
-"""Which words are read deeply, and what depth is worth: a look into one trained adaptive model."""
+"""Analysis of the depths of one trained model: which words are deep, and what depth is worth."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.charts import COLOURS
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError, require_matplotlib
+from fathomer.errors import ConfigError, DataError
 from fathomer.model.inference import classify
 from fathomer.predictor import BATCH_WORDS, Predictor
 from fathomer.train.prepare import LabelledTexts, encode_examples
 
 FREQUENT = 10
-"""A word that stands so often in the texts is frequent, unless too few words do."""
+"""Occurrences from which a word counts as frequent, unless too few words reach it."""
 EXTREMES = 30
-DEALS = 10
-"""How often the selected depths are dealt to the words at random."""
+"""Number of deepest and of shallowest words that are listed."""
+SHUFFLES = 10
+"""How often the selected depths are shuffled between the words."""
 
 
-class Row(NamedTuple):
-    """Hold the mean depth of a kind of words, and how many of them there are."""
+class WordGroup(NamedTuple):
+    """A group of words with its mean depth."""
 
     name: str
     words: int
     mean_depth: float
 
 
-class Forced(NamedTuple):
-    """Hold the accuracy with every word at one depth."""
+class ForcedDepth(NamedTuple):
+    """The accuracy with every word at one depth."""
 
     depth: int
     accuracy: float
 
 
 @dataclass(frozen=True)
-class Depths:
-    """Hold what was found about the depths of one model's words."""
+class DepthAnalysis:
+    """The depths of the words of some texts, and the accuracy with other depths."""
 
     words: int
     mean_depth: float
     max_depth: int
     accuracy: float
     """With the selected depths."""
-    by_frequency: tuple[Row, ...]
-    by_length: tuple[Row, ...]
-    by_position: tuple[Row, ...]
-    by_vocabulary: tuple[Row, ...]
-    deepest: tuple[Row, ...]
-    shallowest: tuple[Row, ...]
+    by_frequency: tuple[WordGroup, ...]
+    by_length: tuple[WordGroup, ...]
+    by_position: tuple[WordGroup, ...]
+    by_vocabulary: tuple[WordGroup, ...]
+    deepest: tuple[WordGroup, ...]
+    shallowest: tuple[WordGroup, ...]
     frequency_correlation: float | None
-    """Spearman's, of a distinct word's frequency and its mean depth; none if either is constant."""
-    forced: tuple[Forced, ...]
-    dealt: tuple[float, ...]
-    """Accuracies with the selected depths dealt to the words at random: what is the choice worth?"""
+    """Spearman correlation of a distinct word's frequency and mean depth; None if one is constant."""
+    forced: tuple[ForcedDepth, ...]
+    shuffled: tuple[float, ...]
+    """Accuracies with the selected depths shuffled between the words."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
-        content = asdict(self)
-        return {name: _plain(value) for name, value in content.items()}
+        """Return the analysis as plain values."""
+        content = {name: _plain(value) for name, value in asdict(self).items()}
+        content["dealt"] = content.pop("shuffled")  # the key in all result files so far
+        return content
 
 
-def analyse_depths(predictor: Predictor, examples: Examples) -> Depths:
-    """Answer labelled texts, and look at their words' depths from all sides."""
+def analyse_depths(predictor: Predictor, examples: Examples) -> DepthAnalysis:
+    """Classify labelled texts and analyse the depths of their words."""
     if not predictor.knows_depth:
-        raise ConfigError(f"the model {predictor.artifact.recipe.model.name} knows no depth")
+        name = predictor.artifact.recipe.model.name
+        raise ConfigError(f"words have no depth in the model {name}")
     if predictor.multi_label:
-        raise ConfigError("the depths of a model that gives several labels cannot be analysed")
+        raise ConfigError("the depths of a multi-label model cannot be analysed")
     artifact = predictor.artifact
     data = encode_examples(examples, artifact.tokenizer, artifact.labels, artifact.recipe.text)
     answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS)
     if not len(answers.depths):
         raise DataError("there are no words in these texts")
-    words = _words_of(predictor, examples)
+    words = _lower_words(predictor, examples)
     depths = answers.depths.astype(np.float64)
     names, which = np.unique(words, return_inverse=True)
     counts = np.bincount(which)
     means = np.bincount(which, weights=depths) / counts
     starts = np.repeat(data.texts.starts[:-1], data.texts.lengths)
-    return Depths(
+    positions = np.arange(len(depths)) - starts + 1
+    return DepthAnalysis(
         words=len(depths),
         mean_depth=float(depths.mean()),
         max_depth=predictor.max_depth,
         accuracy=float(np.mean(answers.labels == data.targets)),
-        by_frequency=_grouped(counts[which], depths, (1, 2, 5, 10, 100, 1000)),
-        by_length=_grouped(np.strings.str_len(words), depths, (1, 2, 3, 4, 6, 8, 11)),
-        by_position=_grouped(
-            np.arange(len(depths)) - starts + 1, depths, (1, 2, 3, 5, 10, 50, 200)
-        ),
-        by_vocabulary=_by_vocabulary(np.asarray(data.texts.ids) >= 0, depths),
-        deepest=_first(names, counts, means, by=-means),
-        shallowest=_first(names, counts, means, by=means),
+        by_frequency=_group_by(counts[which], depths, (1, 2, 5, 10, 100, 1000)),
+        by_length=_group_by(np.strings.str_len(words), depths, (1, 2, 3, 4, 6, 8, 11)),
+        by_position=_group_by(positions, depths, (1, 2, 3, 5, 10, 50, 200)),
+        by_vocabulary=_group_by_vocabulary(np.asarray(data.texts.ids) >= 0, depths),
+        deepest=_extreme_words(names, counts, means, by=-means),
+        shallowest=_extreme_words(names, counts, means, by=means),
         frequency_correlation=spearman(counts, means),
         forced=tuple(
-            Forced(depth, _accuracy(predictor, data, np.full_like(answers.depths, depth)))
+            ForcedDepth(depth, _accuracy(predictor, data, np.full_like(answers.depths, depth)))
             for depth in range(1, predictor.max_depth + 1)
         ),
-        dealt=tuple(
-            _accuracy(predictor, data, np.random.default_rng(deal).permutation(answers.depths))
-            for deal in range(DEALS)
+        shuffled=tuple(
+            _accuracy(predictor, data, np.random.default_rng(seed).permutation(answers.depths))
+            for seed in range(SHUFFLES)
         ),
     )
 
 
 def _accuracy(predictor: Predictor, data: LabelledTexts, depths: NDArray[np.integer]) -> float:
-    """Score the model with these depths forced upon the words."""
+    """Return the accuracy with these depths forced on the words."""
     answers = classify(predictor.network, data.texts, batch_words=BATCH_WORDS, depths=depths)
     return float(np.mean(answers.labels == data.targets))
 
 
-def _words_of(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
-    """List all words as they stand in the texts, in lower case."""
+def _lower_words(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
+    """Return all words of the texts in lower case."""
     tokenizer, config = predictor.artifact.tokenizer, predictor.artifact.recipe.text
     found: list[str] = []
     for example in examples:
@@ -123,100 +123,69 @@ def _words_of(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
     return np.array(found, dtype=np.str_)
 
 
-def _grouped(
+def _group_by(
     values: NDArray[np.int64], depths: NDArray[np.float64], lows: Iterable[int]
-) -> tuple[Row, ...]:
-    """Average the depths of the words whose value lies between one bound and the next."""
-    bounds = [*lows, None]
+) -> tuple[WordGroup, ...]:
+    """Group the words by a value, from each lower bound up to the next one."""
     rows = []
-    for low, high in pairwise(bounds):
+    for low, high in pairwise([*lows, None]):
         assert low is not None
         chosen = (values >= low) & (values < (high or np.inf))
         if chosen.any():
-            name = (
-                f"{low}+" if high is None else f"{low}–{high - 1}" if high - 1 > low else str(low)
-            )
-            rows.append(Row(name, int(chosen.sum()), float(depths[chosen].mean())))
+            name = _range_name(low, high)
+            rows.append(WordGroup(name, int(chosen.sum()), float(depths[chosen].mean())))
     return tuple(rows)
 
 
-def _by_vocabulary(known: NDArray[np.bool_], depths: NDArray[np.float64]) -> tuple[Row, ...]:
+def _range_name(low: int, high: int | None) -> str:
+    """Return the name of a range without its upper bound.
+
+    >>> _range_name(1, 2), _range_name(2, 5), _range_name(5, None)
+    ('1', '2–4', '5+')
+    """
+    if high is None:
+        return f"{low}+"
+    return f"{low}–{high - 1}" if high - 1 > low else str(low)
+
+
+def _group_by_vocabulary(
+    known: NDArray[np.bool_], depths: NDArray[np.float64]
+) -> tuple[WordGroup, ...]:
     parts = {"known": depths[known], "unknown": depths[~known]}
     return tuple(
-        Row(name, len(part), float(part.mean())) for name, part in parts.items() if len(part)
+        WordGroup(name, len(part), float(part.mean())) for name, part in parts.items() if len(part)
     )
 
 
-def _first(
+def _extreme_words(
     names: NDArray[np.str_],
     counts: NDArray[np.int64],
     means: NDArray[np.float64],
     *,
     by: NDArray[np.float64],
-) -> tuple[Row, ...]:
-    """Choose the frequent words that come first in an order; of equal ones, those that occur most."""
+) -> tuple[WordGroup, ...]:
+    """Return the frequent words with the smallest ``by``; of equal ones, the most frequent."""
     enough = min(FREQUENT, int(np.sort(counts)[-2 * EXTREMES :].min()))
     chosen = np.flatnonzero(counts >= enough)
     order = chosen[np.lexsort((names[chosen], -counts[chosen], by[chosen]))][:EXTREMES]
-    return tuple(Row(str(names[i]), int(counts[i]), float(means[i])) for i in order)
+    return tuple(WordGroup(str(names[i]), int(counts[i]), float(means[i])) for i in order)
 
 
 def spearman(first: NDArray[Any], second: NDArray[Any]) -> float | None:
-    """Give the correlation of ranks; equal values share theirs.
+    """Return the rank correlation, or None if one side is constant; equal values share a rank.
 
     >>> spearman(np.array([1, 2, 3, 4]), np.array([10, 20, 20, 90]))
     0.9487
     """
-    ranks = [_ranks(values) for values in (first, second)]
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(values) for values in (first, second)]
     if any(np.ptp(rank) == 0 for rank in ranks):
         return None
     return round(float(np.corrcoef(ranks[0], ranks[1])[0, 1]), 4)
 
 
-def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    middle: NDArray[np.float64] = (ends - (counts - 1) / 2)[which]
-    return middle
-
-
-def draw_depths(found: Depths, path: Path) -> None:
-    """Draw the four groupings, the anytime curve, and the mean depth in each."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 6), layout="constrained")
-    panels = figure.subplots(2, 3).flat
-    groups = {
-        "how often the word stands in the texts": found.by_frequency,
-        "letters of the word": found.by_length,
-        "place in the text": found.by_position,
-        "in the vocabulary": found.by_vocabulary,
-    }
-    for axes, (title, rows) in zip(panels, groups.items(), strict=False):
-        axes.bar(
-            [row.name for row in rows], [row.mean_depth for row in rows], color=COLOURS["fathomer"]
-        )
-        axes.axhline(found.mean_depth, color="#55565a", linewidth=1)
-        axes.set(xlabel=title, ylabel="mean depth", ylim=(0, found.max_depth))
-        axes.tick_params(axis="x", labelsize="small")  # names of six groups stand side by side
-    *_, curve, unused = figure.axes
-    unused.set_axis_off()
-    curve.plot(
-        *zip(*found.forced, strict=True), marker="o", color=COLOURS["fathomer"], label="forced"
-    )
-    curve.axhline(found.accuracy, color="#55565a", linewidth=1, label="selected")
-    curve.axhspan(
-        min(found.dealt), max(found.dealt), color="#55565a", alpha=0.15, label="dealt at random"
-    )
-    seen = [found.accuracy, *found.dealt, *(row.accuracy for row in found.forced)]
-    room = (min(seen) - 0.02, max(seen) + 0.02)  # a hair's breadth is not drawn as a mountain
-    curve.set(xlabel="depth of every word", ylabel="accuracy", ylim=room)
-    curve.legend(frameon=False)
-    figure.savefig(path, dpi=160)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [row._asdict() if isinstance(row, Row | Forced) else row for row in value]
+        return [row._asdict() if isinstance(row, WordGroup | ForcedDepth) else row for row in value]
     return value

@@ -1,4 +1,4 @@
-"""The paper's figures as PNG: accuracy and speed against the largest depth; depths of two texts."""
+"""The paper's figures as PNG: accuracy and speed by maximum depth, and the depths in two texts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,15 @@ from fathomer.errors import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DEPTHS = range(1, 10)
-KINDS = {"adaptive": "gumbel", "full": "full"}
-Points = dict[int, float]
+SELECTIONS = {"adaptive": "gumbel", "full": "full"}
+Curve = dict[int, float]
 
 
 class Sweep(NamedTuple):
-    """Name runs that differ in the largest depth."""
+    """Runs that differ in the maximum depth: their corpus and hidden size."""
 
     corpus: str
     hidden_size: int
@@ -29,7 +30,7 @@ class Sweep(NamedTuple):
 
 
 def find_sweep(runs: Sequence[Run]) -> Sweep | None:
-    """Choose the corpus and size with which most largest depths were tried, if there were several."""
+    """Return the corpus and size for which the most maximum depths were run, if more than one."""
     ours = [run for run in runs if run.model == "fathomer"]
     sweeps = sorted({Sweep(run.corpus, run.recipe.model.hidden_size) for run in ours})
     counts = {sweep: len(curve(runs, sweep, "adaptive", "accuracy")) for sweep in sweeps}
@@ -37,10 +38,10 @@ def find_sweep(runs: Sequence[Run]) -> Sweep | None:
     return best if best and counts[best] > 1 else None
 
 
-def curve(runs: Sequence[Run], sweep: Sweep, kind: str, name: str) -> Points:
-    """Give a figure of merit by largest depth, for adaptive or full depth."""
+def curve(runs: Sequence[Run], sweep: Sweep, selection: str, name: str) -> Curve:
+    """Return the mean of a figure by maximum depth, for adaptive or full depth."""
     corpus, size = sweep
-    settings: dict[str, Any] = {"hidden_size": size, "depth": KINDS[kind]}
+    settings: dict[str, Any] = {"hidden_size": size, "depth": SELECTIONS[selection]}
     groups = {
         depth: find_group(runs, corpus, "fathomer", max_depth=depth, **settings) for depth in DEPTHS
     }
@@ -48,18 +49,18 @@ def curve(runs: Sequence[Run], sweep: Sweep, kind: str, name: str) -> Points:
 
 
 def sampled_run(runs: Sequence[Run]) -> Run | None:
-    """Choose the run whose two texts are shown: on reviews, if there is one, and long ones."""
+    """Return the run whose sample texts are shown: on IMDB if possible, with the longest texts."""
     groups = [find_group(runs, corpus, "fathomer") for corpus in sorted({r.corpus for r in runs})]
-    chosen = [run for group in groups if group for run in group.runs if len(run.samples) == 2]
+    candidates = [run for group in groups if group for run in group.runs if len(run.samples) == 2]
     return max(
-        chosen,
+        candidates,
         key=lambda run: (run.corpus == "imdb", sum(len(s["depths"]) for s in run.samples)),
         default=None,
     )
 
 
 def figure_tables(runs: Sequence[Run]) -> list[Table]:
-    """Give the numbers behind the figures that the runs suffice for."""
+    """Return the numbers of the figures for which there are enough runs."""
     sweep, run = find_sweep(runs), sampled_run(runs)
     return [
         *([_sweep_table(runs, sweep)] if sweep else []),
@@ -69,35 +70,34 @@ def figure_tables(runs: Sequence[Run]) -> list[Table]:
 
 def _sweep_table(runs: Sequence[Run], sweep: Sweep) -> Table:
     names = ("accuracy", "predict_words_per_second", "mean_depth")
-    found = {(kind, name): curve(runs, sweep, kind, name) for kind in KINDS for name in names}
-    depths = sorted({depth for points in found.values() for depth in points})
+    curves = {(kind, name): curve(runs, sweep, kind, name) for kind in SELECTIONS for name in names}
+    depths = sorted({depth for points in curves.values() for depth in points})
     rows = []
     for depth in depths:
         cells = [str(depth)]
-        for kind in KINDS:
+        for kind in SELECTIONS:
             for name, form in zip(names, ("{:.2%}", "{:,.0f}", "{:.2f}"), strict=True):
-                points = found[kind, name]
+                points = curves[kind, name]
                 cells.append(form.format(points[depth]) if depth in points else NOTHING)
         rows.append(cells)
     parts = ("accuracy", "words/s", "depth")
-    header = ["L", *(f"{kind}, {part}" for kind in KINDS for part in parts)]
-    error = _standard_error(max(found["adaptive", "accuracy"].values()), runs, sweep)
-    texts = _texts(runs, sweep)
+    header = ["L", *(f"{kind}, {part}" for kind in SELECTIONS for part in parts)]
+    error = _standard_error(max(curves["adaptive", "accuracy"].values()), runs, sweep)
     note = (
-        f"One run each. Chance alone moves an accuracy on {texts:,} texts by {error:.1f} points (standard "
-        "error). The runs were timed at different hours on shared machines."
+        f"One run each. The standard error of an accuracy on {_num_texts(runs, sweep):,} texts is {error:.1f} "
+        "points. The runs were timed at different hours on shared machines."
     )
-    return Table("figure3", f"Figure 3: the largest depth ({sweep})", header, rows, note)
+    return Table("figure3", f"Figure 3: the maximum depth ({sweep})", header, rows, note)
 
 
-def _texts(runs: Sequence[Run], sweep: Sweep) -> int:
-    """Count the test texts."""
+def _num_texts(runs: Sequence[Run], sweep: Sweep) -> int:
+    """Return the number of test texts."""
     return max(run.examples for run in runs if run.corpus == sweep.corpus)
 
 
-def _standard_error(share: float, runs: Sequence[Run], sweep: Sweep) -> float:
-    """Say by how many points an accuracy on so many texts differs by chance."""
-    return float(100 * (share * (1 - share) / _texts(runs, sweep)) ** 0.5)
+def _standard_error(accuracy: float, runs: Sequence[Run], sweep: Sweep) -> float:
+    """Return the standard error of an accuracy in percentage points."""
+    return float(100 * (accuracy * (1 - accuracy) / _num_texts(runs, sweep)) ** 0.5)
 
 
 def _samples_table(run: Run) -> Table:
@@ -107,30 +107,43 @@ def _samples_table(run: Run) -> Table:
         depths = sample["depths"]
         counts = [str(depths.count(depth)) for depth in DEPTHS]
         rows.append([str(sample["number"]), str(sample["label"]), str(len(depths)), *counts])
-    note = f"Two test texts of {run.corpus}, read by the model of `{run.name}`; words by depth."
+    note = f"Number of words at each depth in two test texts of {run.corpus}, by the model of `{run.name}`."
     return Table("figure4", "Figure 4: depths in two texts", header, rows, note)
 
 
 def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Draw what the runs suffice for; give the paths."""
-    require_matplotlib()
+    """Draw the figures for which there are enough runs and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
-    sweep = find_sweep(runs)
-    if sweep:
+    if sweep := find_sweep(runs):
         drawn.append(_draw_sweep(runs, sweep, folder / "figure3.png"))
-    run = sampled_run(runs)
-    if run:
+    if run := sampled_run(runs):
         drawn.append(_draw_samples(run, folder / "figure4.png"))
     return drawn
 
 
-def _draw_sweep(runs: Sequence[Run], sweep: Sweep, path: Path) -> Path:
+def new_figure(width: float, height: float, **panels: Any) -> "tuple[Figure, list[Axes]]":
+    """Create a figure with panels side by side, or as many ``nrows`` and ``ncols`` as given."""
+    require_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    accuracy, speed = figure.subplots(1, 2)
-    for kind, colour, shift in zip(KINDS, (COLOURS["fathomer"], OTHERS), (-0.1, 0.1), strict=True):
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = list(figure.subplots(**panels).flat)
+    for each in axes:
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def save_figure(figure: "Figure", path: Path) -> Path:
+    """Write a figure as PNG, without the version of matplotlib in its metadata."""
+    figure.savefig(path, dpi=160, metadata={"Software": None})
+    return path
+
+
+def _draw_sweep(runs: Sequence[Run], sweep: Sweep, path: Path) -> Path:
+    figure, (accuracy, speed) = new_figure(9, 3.8, ncols=2)
+    colours = (COLOURS["fathomer"], OTHERS)
+    for kind, colour, shift in zip(SELECTIONS, colours, (-0.1, 0.1), strict=True):
         shares = curve(runs, sweep, kind, "accuracy")
         accuracy.errorbar(
             [depth + shift for depth in shares],
@@ -142,22 +155,17 @@ def _draw_sweep(runs: Sequence[Run], sweep: Sweep, path: Path) -> Path:
         thousands = [value / 1000 for value in speeds.values()]
         speed.plot(list(speeds), thousands, marker="o", color=colour, label=kind)
     accuracy.set(
-        xlabel="largest depth L", ylabel=f"accuracy on {sweep.corpus} (%) ± standard error"
+        xlabel="maximum depth L", ylabel=f"accuracy on {sweep.corpus} (%) ± standard error"
     )
-    speed.set(xlabel="largest depth L", ylabel="thousand words per second", ylim=(0, None))
+    speed.set(xlabel="maximum depth L", ylabel="thousand words per second", ylim=(0, None))
     speed.legend(frameon=False)
     for axes in (accuracy, speed):
         axes.set_xticks(DEPTHS)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=160, metadata={"Software": None})
-    return path
+    return save_figure(figure, path)
 
 
 def _draw_samples(run: Run, path: Path) -> Path:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, 2, sharex=True))
+    figure, panels = new_figure(9, 3.4, ncols=2, sharex=True)
     for axes, sample in zip(panels, run.samples, strict=True):
         depths = sample["depths"]
         counts = [depths.count(depth) for depth in DEPTHS]
@@ -165,6 +173,4 @@ def _draw_samples(run: Run, path: Path) -> Path:
         title = f"{sample['label']} (text {sample['number']}, {len(depths)} words)"
         axes.set(title=title, xlabel="depth", ylabel="words")
         axes.set_xticks(DEPTHS)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=160, metadata={"Software": None})
-    return path
+    return save_figure(figure, path)

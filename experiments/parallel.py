@@ -1,71 +1,50 @@
-"""Several runs side by side, each in a process of its own with its share of the cores."""
+"""Several runs at a time, each in its own process with its share of the cores."""
 
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
-from experiments.run import Job
+from experiments.job import Job, Log
 from experiments.runs import Run, read_run
 from fathomer.errors import ConfigError, TrainingError
 
-Tell = Callable[[str], None]
-_PAUSE = 0.1
+_POLL_SECONDS = 0.1
 
 
-def cores() -> int:
-    """Count the cores that this process may use."""
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def threads_of(jobs: int) -> int:
-    """Share the cores among processes; OMP_NUM_THREADS, where it is set, is what each one gets."""
-    if not 1 <= jobs <= cores():
-        raise ConfigError(f"jobs must be 1 to {cores()}, one for each core, not {jobs}")
+def threads_per_process(processes: int) -> int:
+    """Divide the cores among the processes, unless OMP_NUM_THREADS sets the number of threads."""
+    cores = available_cores()
+    if not 1 <= processes <= cores:
+        raise ConfigError(f"jobs must be 1 to {cores}, at most one per core, not {processes}")
     try:
         return int(os.environ["OMP_NUM_THREADS"])
     except (KeyError, ValueError):
-        return cores() // jobs
-
-
-def start(job: Job, threads: int) -> subprocess.Popen[str]:
-    """Start a run; the process ends when we do, as it listens to us."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": _path()}
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "experiments.run"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    )
-    assert process.stdin
-    process.stdin.write(job.to_json() + "\n")
-    process.stdin.flush()
-    return process
-
-
-def _path() -> str:
-    """Let the process find the very package that we are."""
-    here = str(Path(__file__).resolve().parents[1])
-    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+        return cores // processes
 
 
 @dataclass
-class Crew:
-    """Carry out jobs, some at a time, and tell how far they are."""
+class ParallelJobs:
+    """Jobs that run in several processes, with progress and an estimate of the time left."""
 
     jobs: Sequence[Job]
     threads: int
-    size: int
-    tell: Tell
-    known: Mapping[str, float] = field(default_factory=dict)
-    """Seconds that a kind of run took before."""
+    """Threads of each process."""
+    processes: int
+    log: Log
+    known_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that runs took before, by :attr:`Plan.duration_key`."""
 
     def __post_init__(self) -> None:
         self.waiting = list(self.jobs)
@@ -73,13 +52,13 @@ class Crew:
         self.seconds: list[float] = []
         self.failed: list[str] = []
 
-    def work(self) -> None:
-        """Carry out all jobs; one that fails does not stop the others."""
+    def run(self) -> None:
+        """Run all jobs; one that fails does not stop the others."""
         try:
             while self.waiting or self.running:
-                self._fill()
-                time.sleep(_PAUSE)
-                self._collect()
+                self._start_waiting()
+                time.sleep(_POLL_SECONDS)
+                self._collect_finished()
         except BaseException:
             for _, process in self.running.values():
                 process.kill()
@@ -90,15 +69,15 @@ class Crew:
                 f"{len(self.failed)} of {len(self.jobs)} runs failed: {', '.join(self.failed)}"
             )
 
-    def _fill(self) -> None:
-        while self.waiting and len(self.running) < self.size:
+    def _start_waiting(self) -> None:
+        while self.waiting and len(self.running) < self.processes:
             job = self.waiting.pop(0)
-            if job.plan.find(job.results):  # another experiment has run it meanwhile
+            if job.plan.find(job.results):  # another experiment has finished it meanwhile
                 continue
-            self.running[job.plan.name] = (job, start(job, self.threads))
-            self.tell(f"started {job.plan.name}")
+            self.running[job.plan.name] = (job, _start(job, self.threads))
+            self.log(f"started {job.plan.name}")
 
-    def _collect(self) -> None:
+    def _collect_finished(self) -> None:
         for name, (job, process) in list(self.running.items()):
             if process.poll() is None:
                 continue
@@ -108,32 +87,50 @@ class Crew:
             path = job.plan.find(job.results)
             if process.returncode or path is None:
                 self.failed.append(name)
-                self.tell(f"failed {name} (exit code {process.returncode}); {self.account()}")
+                self.log(f"failed {name} (exit code {process.returncode}); {self.status()}")
             else:
                 run = read_run(path)
                 self.seconds.append(run.wall_seconds)
-                self.tell(f"done {name}: {_scores(run)}; {self.account()}")
+                self.log(f"done {name}: {_scores(run)}; {self.status()}")
 
-    def account(self) -> str:
-        """Say what is done, running and left."""
+    def status(self) -> str:
+        """Return how many runs are done, running, left and failed, and the time left."""
         done = len(self.jobs) - len(self.waiting) - len(self.running) - len(self.failed)
         line = f"{done} done, {len(self.running)} running, {len(self.waiting)} left"
         if self.failed:
             line += f", {len(self.failed)} failed"
-        left = self.estimate()
-        return line if left is None else f"{line}, about {_duration(left)}"
+        seconds = self.seconds_left()
+        return line if seconds is None else f"{line}, about {_duration(seconds)}"
 
-    def estimate(self) -> float | None:
-        """Guess the seconds that the waiting and half of the running runs take."""
-        usual = mean(self.seconds) if self.seconds else None
+    def seconds_left(self) -> float | None:
+        """Estimate the seconds left, assuming that running jobs are half done."""
+        average = mean(self.seconds) if self.seconds else None
         running = [job for job, _ in self.running.values()]
         times = [
-            (share, self.known.get(job.plan.kind, usual))
+            (share, self.known_seconds.get(job.plan.duration_key, average))
             for share, jobs in ((1.0, self.waiting), (0.5, running))
             for job in jobs
         ]
-        guesses = [share * seconds for share, seconds in times if seconds is not None]
-        return sum(guesses) / self.size if guesses else None
+        estimates = [share * seconds for share, seconds in times if seconds is not None]
+        return sum(estimates) / self.processes if estimates else None
+
+
+def _start(job: Job, threads: int) -> subprocess.Popen[str]:
+    """Start the process of a job; it ends when this process does."""
+    # The worker must import this very package, wherever it is started.
+    clone = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [clone, os.environ.get("PYTHONPATH")]))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "experiments.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
+    )
+    assert process.stdin
+    process.stdin.write(job.to_json() + "\n")
+    process.stdin.flush()
+    return process
 
 
 def _scores(run: Run) -> str:
@@ -142,7 +139,7 @@ def _scores(run: Run) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Write a time.
+    """Return a duration in a readable unit.
 
     >>> _duration(42.3), _duration(5400)
     ('42 s', '1 h 30 min')

@@ -1,7 +1,7 @@
 """An experiment: corpora × models × seeds or folds × settings, planned from one TOML file.
 
-All models of an experiment have the same settings on a corpus. They are its own recipe, then the
-experiment's ``[settings]``, then ``[corpora.<name>]``; only a named variant differs from them::
+All models of an experiment have the same settings on a corpus: those of the corpus's own recipe,
+then the experiment's ``[settings]``, then ``[corpora.<name>]``. Only a named variant changes them::
 
     [experiment]
     vectors = "mixed.300d"
@@ -22,16 +22,19 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from fnmatch import fnmatch
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
+import experiments.rivals  # noqa: F401 (registers the models)
 from experiments.runs import RUNS, Run
 from fathomer.config import Recipe
 from fathomer.data.corpora import CORPORA
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
+from fathomer.model.registry import find_model
 from fathomer.recipes import starting_recipe
 
 RECIPES = Path(__file__).resolve().parent / "recipes"
@@ -41,11 +44,11 @@ Sections = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Name all that one run depends on."""
+    """One planned run: everything that its result depends on."""
 
     corpus: str
     settings: Mapping[str, Any]
-    """What differs from the defaults, named ``section.name``."""
+    """Settings that differ from the defaults, named ``section.name``."""
     vectors: str | None = None
     variant: str | None = None
     fold: int | None = None
@@ -54,42 +57,40 @@ class Plan:
     forced_depths: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, run: Run) -> Self:
-        """Plan a run that has been run once more."""
-        same = {
-            item.name: getattr(run, item.name) for item in fields(cls) if hasattr(run, item.name)
-        }
-        return cls(**same)
+    def from_run(cls, run: Run) -> Self:
+        """Return the plan of a run that was carried out before."""
+        names = [item.name for item in fields(cls)]
+        return cls(**{name: getattr(run, name) for name in names if hasattr(run, name)})
 
     @property
     def recipe(self) -> Recipe:
-        """Give all settings."""
+        """All settings of the run."""
         return Recipe().with_values(self.settings)
 
     @property
     def key(self) -> str:
-        """Sum up what decides the result; the name of a variant does not."""
+        """Hash of everything that decides the result; the name of a variant does not."""
         parts = [self.corpus, self.fold, self.folds, self.vectors, self.match_parameters]
         content = json.dumps([*parts, dict(sorted(self.settings.items()))])
         return hashlib.sha256(content.encode()).hexdigest()[:8]
 
     @property
-    def kind(self) -> str:
-        """Name what decides how long a run takes."""
+    def duration_key(self) -> str:
+        """Everything that decides how long a run takes."""
         model, train = self.recipe.model, self.recipe.train
         parts = (model.name, model.hidden_size, model.max_depth, model.depth, train.epochs)
         return f"{self.corpus} {' '.join(map(str, parts))}"
 
     @property
     def name(self) -> str:
-        """Name the run readably, for its file."""
+        """Readable name of the run, used for its file."""
         model, seed = self.recipe.model.name, self.recipe.train.seed
         fold = f"fold{self.fold}" if self.fold else None
         parts = [self.corpus, model, self.variant, fold, f"seed{seed}", self.key]
         return "-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts if part)
 
     def find(self, results: Path) -> Path | None:
-        """Find the run in a folder of results, under whatever variant's name."""
+        """Return the file of the finished run, whatever its variant was called, or None."""
         return next((results / RUNS).glob(f"*-{self.key}.json"), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,21 +99,21 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """Hold one list of runs: all combinations of what it names."""
+class RunsEntry:
+    """One ``[[runs]]`` entry of an experiment: all combinations of what it lists."""
 
     corpora: list[str]
     models: list[str] = field(default_factory=lambda: ["fathomer"])
     seeds: list[int] = field(default_factory=lambda: [0])
     folds: list[int] = field(default_factory=list)
     of: int | None = None
-    """Parts of the cross validation; by default as many as the corpus has."""
+    """Number of folds of the cross validation; by default the corpus's own."""
     variants: list[str] = field(default_factory=list)
     forced_depths: list[int] = field(default_factory=list)
-    """Depths at which the trained model is tested with all words alike."""
+    """Depths at which the trained model is also tested with every word at the same depth."""
 
     def combinations(self) -> Iterator[tuple[int, str, int | None, str | None, str]]:
-        """Go through the combinations; every seed is complete before the next begins."""
+        """Yield seed, corpus, fold, variant and model; one seed is complete before the next."""
         folds: list[int | None] = [*self.folds] or [None]
         variants: list[str | None] = [*self.variants] or [None]
         return product(self.seeds, self.corpora, folds, variants, self.models)
@@ -120,7 +121,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Hold a planned experiment."""
+    """The content of an experiment's TOML file."""
 
     title: str = ""
     vectors: str | None = None
@@ -128,19 +129,21 @@ class Experiment:
     settings: Sections = field(default_factory=dict)
     corpora: Mapping[str, Sections] = field(default_factory=dict)
     variants: Mapping[str, Sections] = field(default_factory=dict)
-    runs: tuple[Entry, ...] = ()
+    runs: tuple[RunsEntry, ...] = ()
 
     @classmethod
     def from_toml(cls, path: Path) -> Self:
-        """Read an experiment."""
+        """Read an experiment; mistakes in its settings are found here, before anything runs."""
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-            return cls._from_dict(content)
+            experiment = cls._from_dict(content)
+            experiment.plans()
         except FileNotFoundError:
             known = did_you_mean(path.stem, shipped_experiments())
             raise MissingFileError(f"{path}: no such experiment; {known}") from None
         except (ValueError, TypeError, AttributeError, OSError) as error:
             raise ConfigError(f"{path}: {error}") from None
+        return experiment
 
     @classmethod
     def _from_dict(cls, content: dict[str, Any]) -> Self:
@@ -149,36 +152,36 @@ class Experiment:
         values = {**content.pop("experiment"), **content}
         _check_names(values, cls)
         for entry in values.get("runs", ()):
-            _check_names(entry, Entry)
-        values["runs"] = tuple(Entry(**entry) for entry in values.get("runs", ()))
-        experiment = cls(**values)
-        experiment.plans()  # whatever is wrong with the settings is found now
-        return experiment
+            _check_names(entry, RunsEntry)
+        values["runs"] = tuple(RunsEntry(**entry) for entry in values.get("runs", ()))
+        return cls(**values)
 
     def plans(self, *, vectors: str | None = None) -> list[Plan]:
-        """List the runs in their order, each once; ``vectors`` are used instead of the named."""
+        """Return the runs in order, each once; ``vectors`` replaces the vectors of the file."""
         plans: dict[str, Plan] = {}
         for entry in self.runs:
             for seed, corpus, fold, variant, model in entry.combinations():
-                recipe = self._updated(starting_recipe(corpus), corpus, variant)
+                find_model(model)
                 chosen: Sections = {"model": {"name": model}, "train": {"seed": seed}}
                 plan = Plan(
                     corpus=corpus,
-                    settings=recipe.updated(chosen).changed_values(),
+                    settings=self._recipe(corpus, variant).updated(chosen).changed_values(),
                     vectors=vectors_name(vectors) if vectors else self.vectors,
                     variant=variant,
                     fold=fold,
-                    folds=(entry.of or _folds_of(corpus)) if fold else None,
+                    folds=(entry.of or _default_folds(corpus)) if fold else None,
                     match_parameters=self.match_parameters and model != "fathomer",
                     forced_depths=tuple(entry.forced_depths),
                 )
-                before = plans.get(plan.key, plan)
-                depths = sorted({*before.forced_depths, *plan.forced_depths})
-                plans[plan.key] = replace(before, forced_depths=tuple(depths))
+                first = plans.get(plan.key, plan)
+                depths = sorted({*first.forced_depths, *plan.forced_depths})
+                plans[plan.key] = replace(first, forced_depths=tuple(depths))
         return list(plans.values())
 
-    def _updated(self, recipe: Recipe, corpus: str, variant: str | None) -> Recipe:
-        recipe = recipe.updated(self.settings).updated(self.corpora.get(corpus, {}))
+    def _recipe(self, corpus: str, variant: str | None) -> Recipe:
+        """Return the settings that all models share on a corpus."""
+        recipe = starting_recipe(corpus).updated(self.settings)
+        recipe = recipe.updated(self.corpora.get(corpus, {}))
         if variant is None:
             return recipe
         if variant not in self.variants:
@@ -189,19 +192,29 @@ class Experiment:
 
 
 def shipped_experiments() -> dict[str, Path]:
-    """Return the experiments of this folder by name."""
+    """Return the experiments in this folder by name."""
     return {path.stem: path for path in sorted(RECIPES.glob("*.toml"))}
 
 
 def find_experiment(name: str) -> Path:
-    """Return the path of an experiment: a file, or one of this folder by name."""
+    """Return the path of an experiment: a file, or one in this folder by name."""
     if Path(name).is_file() or name not in shipped_experiments():
         return Path(name)
     return shipped_experiments()[name]
 
 
+def select_plans(plans: Sequence[Plan], pattern: str | None) -> list[Plan]:
+    """Return the plans whose name matches a glob pattern; it is an error if none does."""
+    selected = [plan for plan in plans if pattern is None or fnmatch(plan.name, pattern)]
+    if not selected:
+        problem = f"no run is called {pattern}; " if pattern else ""
+        example = f"one of them is {plans[0].name}" if plans else "the experiment has no runs"
+        raise ConfigError(f"{problem}{example}")
+    return selected
+
+
 def vectors_name(file: str) -> str:
-    """Name vectors as results do: without folder and suffix.
+    """Return the name of a vectors file without folder and suffix, as results record it.
 
     >>> vectors_name("data/mixed.300d.txt.gz")
     'mixed.300d'
@@ -209,7 +222,7 @@ def vectors_name(file: str) -> str:
     return re.sub(r"(\.(txt|vec|bin|zip|gz))+$", "", Path(file).name)
 
 
-def _folds_of(corpus: str) -> int | None:
+def _default_folds(corpus: str) -> int | None:
     return CORPORA[corpus].folds if corpus in CORPORA else None
 
 

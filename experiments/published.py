@@ -1,4 +1,4 @@
-"""The figures that the paper prints, read from ``published.toml``.
+"""The figures printed in the paper, read from ``published.toml``.
 
 >>> published().accuracies("trec")["fathomer"]
 96.4
@@ -29,28 +29,29 @@ class Statistics:
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """Hold the accuracies (%) of one column of Table 2, or one row of Table 3."""
+    """A system of Table 2 (one column) or Table 3 (one row) with its accuracies (%)."""
 
     table: int
     place: int
-    """Number of the column or row in its table, from 1."""
+    """Column or row of the system in its table, from 1."""
     name: str
-    """As among our models, where it is one of them."""
+    """Name of the model, where it is implemented here."""
     title: str
     source: str
     accuracy: Mapping[str, float]
     average: float | None = None
     reimplemented: bool = False
-    """Whether the authors trained it themselves (†), or quote the figure."""
+    """Whether the authors trained it themselves (†) or quote its figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variant:
-    """Hold one row of Table 4: accuracy (%) and speed (texts per second) on IMDB."""
+class AblationRow:
+    """A row of Table 4: accuracy (%) and speed (texts per second) on IMDB."""
 
     row: int
     title: str
-    recipe: str
+    variant: str | None = None
+    """Name of the variant in ``recipes/table4.toml``; None for the full model."""
     accuracy: float
     accuracy_deviation: float
     speed: float
@@ -61,34 +62,34 @@ class Variant:
 
 @dataclass(frozen=True)
 class Published:
-    """Hold all that the paper's tables say."""
+    """All figures of the paper's tables."""
 
     corpora: tuple[Statistics, ...]
     systems: tuple[System, ...]
-    ablation: tuple[Variant, ...]
+    ablation: tuple[AblationRow, ...]
 
     def accuracies(self, corpus: str) -> dict[str, float]:
-        """Give the accuracy (%) of each system that the paper has a figure of."""
+        """Return the accuracy (%) of each system for which the paper has a figure."""
         return {s.name: s.accuracy[corpus] for s in self.systems if corpus in s.accuracy}
 
     def averages(self) -> dict[str, float]:
-        """Give the average accuracy (%) of each system over the corpora of Amazon-16."""
+        """Return the average accuracy (%) of each system over the corpora of Amazon-16."""
         return {s.name: s.average for s in self.systems if s.table == 2 and s.average}
 
 
 @cache
 def published() -> Published:
-    """Read the figures."""
+    """Read the figures from their file."""
     content = tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
     return Published(
         corpora=tuple(Statistics(corpus=name, **row) for name, row in content["table1"].items()),
         systems=(*_columns(content["table2"]), *_rows(content["table3"])),
-        ablation=tuple(Variant(**row) for row in content["table4"]),
+        ablation=tuple(AblationRow(**row) for row in content["table4"]),
     )
 
 
 def _columns(table: Mapping[str, Any]) -> Iterator[System]:
-    """Read Table 2, whose systems stand beside each other."""
+    """Read Table 2, whose columns are systems."""
     for column, system in enumerate(table["systems"]):
         accuracy = {corpus: row[column] for corpus, row in table["accuracy"].items()}
         average = table["average"][column]
@@ -96,6 +97,6 @@ def _columns(table: Mapping[str, Any]) -> Iterator[System]:
 
 
 def _rows(table: list[dict[str, Any]]) -> Iterator[System]:
-    """Read Table 3, whose systems stand under each other."""
+    """Read Table 3, whose rows are systems."""
     for number, system in enumerate(table, start=1):
         yield System(table=3, place=number, **system)

@@ -1,4 +1,4 @@
-"""A run: one training and what came of it, as one small JSON file in ``results/runs``."""
+"""The record of one run: a training and its results, in one small JSON file in ``results/runs``."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ RUNS = "runs"
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Hold what was run, on what, and how well and how fast it went."""
+    """What was trained, on which data, and how accurate and fast it was."""
 
     name: str
     corpus: str
@@ -27,35 +27,35 @@ class Run:
     seed: int
     fold: int | None
     folds: int | None
-    """Parts of the cross validation."""
+    """Number of folds of the cross validation."""
     settings: Mapping[str, Any]
-    """What differs from the defaults, named ``section.name``."""
+    """Settings that differ from the defaults, named ``section.name``."""
     match_parameters: bool
     vectors: str | None
     notes: tuple[str, ...]
-    """What must be said wherever the figures are shown."""
+    """Remarks on the data to print next to the figures."""
 
     accuracy: float
     macro_f1: float
     loss: float
     examples: int
     correct: str
-    """Whether each test text was answered rightly: bits in hexadecimal digits."""
+    """Whether each test text was classified correctly: bits as hexadecimal digits."""
     accuracy_unseen: float | None
-    """On the test texts that do not stand in the training part too."""
+    """Accuracy on the test texts that do not also occur in the training set."""
     examples_unseen: int
     held_out_accuracy: float | None
 
     mean_depth: float
-    """As selected at prediction on the test texts; 0 in a model that knows no depth."""
+    """As selected at prediction on the test texts; 0 for a model without depths."""
     mean_depth_sampled: float
-    """In the epoch that was kept."""
+    """As sampled in training, in the epoch that was kept."""
     depths: tuple[int, ...]
-    """Words of the test texts that were read to depth 1, 2, ..."""
+    """Number of words of the test texts at depth 1, 2, ..."""
     forced: tuple[Mapping[str, float], ...]
-    """Depth, accuracy and words per second when every word is read to the same depth."""
+    """Depth, accuracy and words per second with every word forced to the same depth."""
     samples: tuple[Mapping[str, Any], ...]
-    """Number, label and depths of the words of one test text of each of two labels."""
+    """Number, label and word depths of one test text for each of two labels."""
 
     parameters: int
     hidden_size: int
@@ -65,7 +65,7 @@ class Run:
     train_words_per_second: float
     predict_words_per_second: float
     words: int
-    """Of the test texts."""
+    """Number of words in the test texts."""
 
     command: str
     commit: str | None
@@ -77,23 +77,23 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        """Give all settings."""
+        """All settings of the run."""
         return Recipe().with_values(self.settings)
 
     @property
-    def answers(self) -> NDArray[np.bool_]:
-        """Say of each test text whether it was answered rightly."""
+    def is_correct(self) -> NDArray[np.bool_]:
+        """Whether each test text was classified correctly."""
         return unpack_bits(self.correct, self.examples)
 
     @property
     def full_depth_speed(self) -> float | None:
-        """Give the words per second with every word at the largest depth, if that was measured."""
-        largest = self.recipe.model.max_depth
-        found = (row["words_per_second"] for row in self.forced if row["depth"] == largest)
-        return next(found, None)
+        """Words per second with every word at the maximum depth, if that was measured."""
+        max_depth = self.recipe.model.max_depth
+        speeds = (row["words_per_second"] for row in self.forced if row["depth"] == max_depth)
+        return next(speeds, None)
 
     def save(self, results: Path) -> Path:
-        """Write the run into the folder of results."""
+        """Write the run to a folder of results and return the path of its file."""
         path = results / RUNS / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = (f" {json.dumps(k)}: {json.dumps(v)}" for k, v in asdict(self).items())
@@ -102,7 +102,7 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """Read a run back."""
+    """Read a run from its file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         known = {item.name for item in fields(Run)}
@@ -115,7 +115,7 @@ def read_run(path: Path) -> Run:
 
 
 def read_runs(results: Path) -> list[Run]:
-    """Read all runs of a folder of results, by name."""
+    """Read all runs in a folder of results, sorted by name."""
     return [read_run(path) for path in sorted((results / RUNS).glob("*.json"))]
 
 
@@ -123,17 +123,17 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def pack_bits(right: NDArray[np.bool_]) -> str:
-    """Write truths as hexadecimal digits.
+def pack_bits(bits: NDArray[np.bool_]) -> str:
+    """Return an array of booleans as hexadecimal digits.
 
     >>> pack_bits(np.array([True, False, True, True, False]))
     'b0'
     """
-    return np.packbits(right).tobytes().hex()
+    return np.packbits(bits).tobytes().hex()
 
 
 def unpack_bits(digits: str, count: int) -> NDArray[np.bool_]:
-    """Read the truths of :func:`pack_bits`.
+    """Return the first ``count`` booleans written by :func:`pack_bits`.
 
     >>> unpack_bits("b0", 5).tolist()
     [True, False, True, True, False]

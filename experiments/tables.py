@@ -1,29 +1,25 @@
-"""The paper's tables, ours beside the published, as Markdown and as CSV."""
+"""The paper's Tables 1 to 3 with our figures next to the published ones, and all comparisons."""
 
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any
 
-from experiments.groups import Group, compare, family_of, find_group, find_pair
+from experiments.comparison import RESAMPLES, compare
+from experiments.groups import Group, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
 from fathomer.data.corpora import CORPORA
 
 NOTHING = "–"
+"""Cell of a figure that was not measured or not published."""
 UNSEEN = "accuracy_unseen"
-ROWS: tuple[dict[str, Any], ...] = (
-    {}, {"depth": "full"}, {"sequence": "none"}, {"sequence": "sinusoidal"}, {"sequence": "learned"},
-    {"depth": "hard"}, {"depth": "soft"},
-)  # fmt: skip
-"""What each row of the ablation changes."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Hold a table with its heading and what must be said below it."""
+    """A table with its title and a note below it."""
 
     name: str
     title: str
@@ -32,26 +28,21 @@ class Table:
     note: str = ""
 
     def to_markdown(self) -> str:
-        """Write the table for reading."""
+        """Return the table as Markdown."""
         lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
         body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         return f"## {self.title}\n\n{body}\n" + (f"\n{self.note}\n" if self.note else "")
 
     def to_csv(self) -> str:
-        """Write the table for programs."""
+        """Return the table as CSV, without title and note."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([self.header, *self.rows])
         return file.getvalue()
 
 
-def all_tables(runs: Sequence[Run]) -> list[Table]:
-    """Make all tables."""
-    return [table1(), table2(runs), table3(runs), table4(runs), significance(runs)]
-
-
 def table1() -> Table:
-    """Compare the corpora with what the paper says of them."""
+    """Compare the corpora with the paper's statistics."""
     rows, papers = [], {each.corpus: each for each in published().corpora}
     for corpus in CORPORA.values():
         ours, theirs = corpus.words, papers[family_of(corpus.name)]
@@ -74,14 +65,14 @@ def table1() -> Table:
         "train, paper", "test, paper",
     ]  # fmt: skip
     note = (
-        "CV: cross validation, in ten parts; the paper's table has ten, its text five. The paper gives "
-        "Amazon-16's figures for its 16 corpora together."
+        "CV: cross validation with ten folds; the paper's table says ten, its text five. The paper's figures "
+        "for Amazon-16 cover its 16 corpora together."
     )
     return Table("table1", "Table 1: the corpora", header, rows, note)
 
 
 def table2(runs: Sequence[Run]) -> Table:
-    """Compare accuracies on Amazon-16."""
+    """Compare the accuracies on Amazon-16."""
     corpora = [name for name in CORPORA if name.startswith("amazon16/")]
     models = _models(runs, corpora)
     header = ["corpus", *(part for m in models for part in (m, f"{m}, unseen texts", "paper"))]
@@ -102,20 +93,20 @@ def table2(runs: Sequence[Run]) -> Table:
         ours = [_mean(groups, name) if whole else NOTHING for name in ("accuracy", UNSEEN)]
         averages += [*ours, shown]
     note = (
-        "Unseen texts: the test texts that do not stand in the training part too.\n\n"
+        "Unseen texts: the test texts that do not also occur in the training set.\n\n"
         + _epochs(corpora, runs)
     ).rstrip()
     return Table("table2", "Table 2: accuracy on Amazon-16", header, [*rows, averages], note)
 
 
 def _mean(groups: Sequence[Group], name: str) -> str:
-    """Average over corpora, each of which counts once."""
+    """Return the cell of a mean over corpora, each counted once."""
     share = 100 * mean(group.mean(name) for group in groups)
     return f"{share:.2f} ({sum(len(group.runs) for group in groups)}) {groups[0].marks}".rstrip()
 
 
 def table3(runs: Sequence[Run]) -> Table:
-    """Compare accuracies on the other corpora."""
+    """Compare the accuracies on the other corpora."""
     corpora = [name for name in CORPORA if not name.startswith("amazon16/")]
     models = _models(runs, corpora)
     header = ["model", *(part for corpus in corpora for part in (corpus, "paper"))]
@@ -131,7 +122,7 @@ def table3(runs: Sequence[Run]) -> Table:
         ]
         for model in models
     ]
-    notes = [line for corpus in corpora for line in _cautions(corpus, found[corpus])]
+    notes = [line for corpus in corpora for line in _data_notes(corpus, found[corpus])]
     title = "Table 3: accuracy on the other corpora"
     epochs = _epochs(corpora, runs)
     return Table(
@@ -140,18 +131,18 @@ def table3(runs: Sequence[Run]) -> Table:
 
 
 def _epochs(corpora: Sequence[str], runs: Sequence[Run]) -> str:
-    """Say for how many epochs models were trained, if they were."""
+    """Return a line with the number of epochs on each corpus; empty if there are no runs."""
     groups = {corpus: find_group(runs, corpus, "fathomer") for corpus in corpora}
     epochs = {c: group.runs[0].recipe.train.epochs for c, group in groups.items() if group}
     if not epochs:
         return ""
     if len({*epochs.values()}) == 1:
-        return f"Epochs of training: {next(iter(epochs.values()))}."
-    return f"Epochs of training: {', '.join(f'{c} {number}' for c, number in epochs.items())}."
+        return f"Training epochs: {next(iter(epochs.values()))}."
+    return f"Training epochs: {', '.join(f'{c} {number}' for c, number in epochs.items())}."
 
 
-def _cautions(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
-    """Say what the cells of a corpus do not: which part of it was used."""
+def _data_notes(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
+    """Yield a line for each part of a corpus that was not used."""
     for note in sorted({n for group in groups.values() for run in group.runs for n in run.notes}):
         if note.startswith("partial"):
             yield f"{corpus}: {note}."
@@ -161,68 +152,13 @@ def _cautions(corpus: str, groups: Mapping[str, Group]) -> Iterator[str]:
         part = Group(tuple(run for run in ours.runs if run.fold in common))
         named = " and ".join(map(str, sorted(common)))
         yield (
-            f"{corpus}: ours was run on {len(ours.folds)} folds; on folds {named}, which all have read, "
-            f"it has {part.cell()}."
+            f"{corpus}: our figure is over {len(ours.folds)} folds; over folds {named}, which all models were "
+            f"run on, it is {part.cell()}."
         )
-
-
-def ablated_corpus(runs: Sequence[Run]) -> str:
-    """Choose the corpus on which most rows of the ablation were run: the paper's, if in doubt."""
-    counts = {corpus: len([row for row in ROWS if find_group(runs, corpus, "fathomer", **row)])
-              for corpus in ("imdb", *sorted({run.corpus for run in runs}))}  # fmt: skip
-    return max(counts, key=lambda corpus: counts[corpus])
-
-
-def table4(runs: Sequence[Run]) -> Table:
-    """Compare the rows of the ablation: accuracy and speed, and what each change does to them."""
-    corpus = ablated_corpus(runs)
-    mark = "" if corpus == "imdb" else "c"
-    reference = find_group(runs, corpus, "fathomer")
-    rows = []
-    for variant, changed in zip(published().ablation, ROWS, strict=True):
-        group = find_group(runs, corpus, "fathomer", like=reference, **changed)
-        rows.append(
-            [
-                variant.title,
-                group.cell(marks=mark) if group else NOTHING,
-                _change(group, reference, "accuracy", 100),
-                f"{variant.accuracy:.2f} ± {variant.accuracy_deviation:.2f}",
-                f"{variant.accuracy_change:+.2f}",
-                f"{group.mean('predict_words_per_second'):,.0f}" if group else NOTHING,
-                _change(group, reference, "predict_words_per_second", 1),
-                f"{variant.speed:.0f}",
-                f"{variant.speed_change:+.0f}",
-            ]
-        )
-    header = [
-        "row", "accuracy", "Δ", "paper", "Δ, paper", "words/s", "Δ", "texts/s, paper", "Δ, paper",
-    ]  # fmt: skip
-    note = (
-        f"Ours on {corpus}, the paper's on IMDB. Speeds are of prediction: ours on a CPU in words per second, "
-        "the paper's on a GPU in texts per second. Our rows were timed hours apart on shared machines: "
-        f"compare no speeds by them.{_both_ways(runs)}"
-    )
-    return Table("table4", "Table 4: ablation", header, rows, note)
-
-
-def _both_ways(runs: Sequence[Run]) -> str:
-    """Say what the selected depths gain on the paper's corpus, where one run has timed a model both ways."""
-    group = find_group(runs, "imdb", "fathomer")
-    adaptive, full_depth, *_ = published().ablation
-    for run in group.runs if group else ():
-        fast, slow = run.predict_words_per_second, run.full_depth_speed
-        if slow:
-            return (
-                f" One model was timed both ways in one run, on the test part of imdb: {fast:,.0f} words per "
-                f"second with the selected depths, {slow:,.0f} with every word at depth "
-                f"{run.recipe.model.max_depth}: {fast / slow:.2f} times as fast (the paper's rows: "
-                f"{adaptive.speed / full_depth.speed:.2f} times). The table of depths has other corpora."
-            )
-    return ""
 
 
 def significance(runs: Sequence[Run]) -> Table:
-    """Compare ours with each rival on the texts that both have answered."""
+    """Compare our model with each rival on the test texts that both classified."""
     parts = {corpus: [corpus] for corpus in CORPORA}
     parts["amazon16, together"] = [corpus for corpus in CORPORA if corpus.startswith("amazon16/")]
     rows = [
@@ -233,11 +169,11 @@ def significance(runs: Sequence[Run]) -> Table:
     ]
     header = ["corpus", "rival", "texts", "runs", "size", "gain", "95 %", "p", "significant"]
     note = (
-        "Paired bootstrap over the test texts that both have answered (10,000 samples; the answers of "
-        "several seeds to a text are averaged). Runs: trainings of the side that has fewer. Size: the rival's "
-        "trained parameters as a share of ours. Gains are in points of accuracy. The bounds do not hold the "
-        "chance of the training itself, which after one training may be as large as the gain; p is two-sided "
-        "and not corrected for many comparisons."
+        f"Paired bootstrap over the test texts that both models classified ({RESAMPLES:,} samples; the answers "
+        "of several seeds to a text are averaged). Runs: trainings of the model that has fewer. Size: "
+        "trainable parameters of the rival relative to ours. Gains are in percentage points of accuracy. The "
+        "interval does not include the variation between trainings, which for a single training may be as "
+        "large as the gain; p is two-sided and not corrected for multiple comparisons."
     )
     return Table("significance", "Ours against each rival", header, rows, note)
 
@@ -245,7 +181,7 @@ def significance(runs: Sequence[Run]) -> Table:
 def _comparison(
     runs: Sequence[Run], name: str, corpora: Sequence[str], model: str
 ) -> list[str] | None:
-    """Compare ours with a rival on all texts of some corpora."""
+    """Return the row that compares our model with a rival on some corpora, or None."""
     pairs = [pair for corpus in corpora if (pair := find_pair(runs, corpus, model))]
     found = compare(*pairs)
     if not found:
@@ -261,13 +197,13 @@ def _comparison(
 
 
 def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
-    """Name the models that were run on some of the corpora, ours first."""
+    """Return the models that were run on any of the corpora, ours first."""
     found = {run.model for run in runs if run.corpus in corpora} - {"fathomer"}
     return ["fathomer", *sorted(found)]
 
 
 def _groups(runs: Sequence[Run], corpus: str, models: Sequence[str]) -> dict[str, Group]:
-    """Find the runs of each model on a corpus, all with the settings of ours."""
+    """Return the runs of each model on a corpus, with the settings of ours."""
     ours = find_group(runs, corpus, "fathomer")
     found = {model: find_group(runs, corpus, model, like=ours) for model in models}
     return {model: group for model, group in found.items() if group}
@@ -280,10 +216,3 @@ def _cell(group: Group | None, name: str = "accuracy") -> str:
 def _figure(corpus: str, model: str) -> str:
     found = published().accuracies(corpus).get(model)
     return NOTHING if found is None else f"{found:g}"
-
-
-def _change(group: Group | None, reference: Group | None, name: str, scale: float) -> str:
-    if group is None or reference is None:
-        return NOTHING
-    change = scale * (group.mean(name) - reference.mean(name))
-    return f"{change:+,.2f}" if scale > 1 else f"{change:+,.0f}"

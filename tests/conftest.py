@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 # one, and lose much when another program wants its core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Before anything imports fathomer.model: the hook rewrites modules while they are loaded.
-jaxtyping.install_import_hook("fathomer.model", "beartype.beartype")
+# Before anything imports these packages: the hook rewrites modules while they are loaded.
+jaxtyping.install_import_hook(["fathomer.model", "experiments.rivals"], "beartype.beartype")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C; the commands that they start
 # would inherit that, and some tests are about Ctrl-C.

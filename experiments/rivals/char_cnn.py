@@ -1,16 +1,14 @@
-"""Convolutions over characters.
+"""Character-level CNN (Zhang, Zhao and LeCun, 2015): "Char-CNN" of the paper's Table 3.
 
-Zhang et al., 2015, "Character-level Convolutional Networks for Text Classification":
-
-    six convolutions with ReLU, of widths 7, 7, 3, 3, 3, 3; after the first, second and sixth the
-    maximum of each three places; two hidden layers with dropout, then the output layer
+    six convolutions with ReLU, of widths 7, 7, 3, 3, 3 and 3, with max-pooling of width 3 after the
+    first, second and sixth; two hidden layers with dropout; an output layer
 
 ``hidden_size`` is the number of feature maps and the width of the hidden layers (256 and 1024 in
-their small model). What differs: a character is a byte of a word's spelling as the model knows it
-(words are joined by spaces, long ones are cut) and has a learned vector instead of a one-hot code
-over 70 signs; texts are read whole, where they cut or fill up to 1014 characters. For that the
-convolutions leave the length as it is, and the maximum over the places that are left takes the
-stead of a hidden layer over all of them.
+their small model). Differences from the original: a character is a byte of a word's spelling as the
+model knows it (words are joined by spaces, long ones are cut) and has a learned vector instead of a
+one-hot code over 70 characters. Texts are read whole instead of being cut or padded to 1014
+characters; therefore the convolutions preserve the length, and max-pooling over the remaining
+positions replaces a hidden layer over all of them.
 
     N words of the batch, B texts, C bytes of a spelling, T characters of the longest text
 """
@@ -23,18 +21,18 @@ from torch.nn.functional import max_pool1d
 from fathomer.config import ModelConfig
 from fathomer.model.baselines.comparison import Depthless
 from fathomer.model.baselines.spelling import spelled, vocabulary_spellings
-from fathomer.model.embedding import NUM_BYTES
 from fathomer.model.graph import WordBatch
-from fathomer.model.network import initialise
+from fathomer.model.initialise import initialise
+from fathomer.model.model import NUM_BYTES
 
 WIDTHS = (7, 7, 3, 3, 3, 3)
 POOLED = (0, 1, 5)
-"""The convolutions after which only each third place is left."""
+"""Indices of the convolutions that are followed by max-pooling."""
 SPACE = 32
 
 
 class CharacterCNN(Depthless):
-    """Read the characters of a text."""
+    """Convolutions over the characters of a text."""
 
     spellings: Tensor
 
@@ -56,7 +54,7 @@ class CharacterCNN(Depthless):
         initialise(self)
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
-        """Give the logits of a batch."""
+        """Return the logits of a batch."""
         features = self.read(characters(batch, self.spellings))
         for layer in self.hidden:
             features = torch.relu(layer(self.hidden_dropout(features)))
@@ -64,20 +62,20 @@ class CharacterCNN(Depthless):
         return logits
 
     def read(self, text: UInt8[Tensor, "B T"]) -> Float[Tensor, "B H"]:
-        """Give the strongest response of each feature map after six convolutions."""
-        here = (text != 0)[:, None, :]
-        places: Tensor = self.bytes(text.int()).transpose(1, 2) * here  # B char T
+        """Return the maximum of each feature map after six convolutions."""
+        mask = (text != 0)[:, None, :]
+        states: Tensor = self.bytes(text.int()).transpose(1, 2) * mask  # B char T
         for number, convolution in enumerate(self.convolutions):
-            # Zeros beyond the text: the next convolution and the maximum take them for nothing.
-            places = torch.relu(convolution(places)) * here  # B H T
+            # Padding stays zero, so that it changes neither the next convolution nor the maximum.
+            states = torch.relu(convolution(states)) * mask  # B H T
             if number in POOLED:
-                places = max_pool1d(places, 3, ceil_mode=True)
-                here = here[:, :, ::3]
-        return places.amax(2)
+                states = max_pool1d(states, 3, ceil_mode=True)
+                mask = mask[:, :, ::3]
+        return states.amax(2)
 
 
 def characters(batch: WordBatch, spellings: UInt8[Tensor, "V C"]) -> UInt8[Tensor, "B T"]:
-    """Write out the texts, words joined by spaces, under each other; zeros follow a text's end."""
+    """Return the bytes of each text, its words joined by spaces, padded with zeros."""
     words = spelled(batch.words, spellings, batch.unknown)
     gaps = ((batch.positions > 0) * SPACE).to(torch.uint8)
     words = torch.cat([gaps[:, None], words], 1)  # N C+1

@@ -1,15 +1,15 @@
 """The Star-Transformer (Guo et al., 2019): "Star-Transformer" of the paper's Tables 2 and 3.
 
-A satellite node per word, in a ring, and one relay node that is linked to all of them. In each cycle a
-satellite attends to its context and the relay then to itself and all satellites:
+There is a satellite node per word, in a ring, and one relay node linked to all of them. In each cycle
+a satellite attends to its context, and then the relay to itself and all satellites:
 
     h_i = LayerNorm(ReLU(MultiAtt(h_i, [h_{i-1}, h_i, h_{i+1}, e_i, s])))
     s = LayerNorm(ReLU(MultiAtt(s, [s, h_1, ..., h_n])))
 
-At first ``h_i`` is the embedding ``e_i`` and ``s`` their mean; the first and the last word are
-neighbours. Each cycle has weights of its own. What differs: positions are sinusoidal (there, learned),
-and texts are pooled as in Eq. (15), with the relay in the place of the sentence node. The width is
-``hidden_size``, rounded up to a multiple of the number of heads.
+Initially ``h_i`` is the embedding ``e_i`` and ``s`` is their mean; the first and the last word are
+neighbours. Each cycle has its own weights. Differences from the original: positions are sinusoidal
+(there, learned), and texts are pooled as in Eq. (15), with the relay as the sentence node. The width
+is ``hidden_size``, rounded up to a multiple of the number of heads.
 
     N words of the batch, B texts, T words of the longest text, H width
 """
@@ -22,15 +22,14 @@ from torch.nn.functional import scaled_dot_product_attention
 from fathomer.model.baselines.comparison import ComparisonModel, padded
 from fathomer.model.baselines.transformer import whole_heads
 from fathomer.model.graph import WordBatch
-from fathomer.model.pooling import pool_texts, pool_words
-from fathomer.model.sequence import sinusoids
+from fathomer.model.model import pool_texts, pool_words, sinusoids
 
 HEADS = 4
 CYCLES = 4
 
 
 class Attention(nn.Module):
-    """Attend from one node to several, with all heads, then ReLU and LayerNorm."""
+    """Multi-head attention from one node to several, then ReLU and LayerNorm."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -41,28 +40,28 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(size)
 
     def keys_and_values(self, nodes: Float[Tensor, "rows H"]) -> Float[Tensor, "rows 2 H"]:
-        """Give what a node shows to those that attend to it: once, however many they are."""
+        """Return the keys and values of nodes, once for all that attend to them."""
         return torch.stack([self.key(nodes), self.value(nodes)], 1)
 
     def forward(
         self,
         nodes: Float[Tensor, "rows H"],
         context: Float[Tensor, "rows places 2 H"],
-        here: Bool[Tensor, "rows places"] | None = None,
+        mask: Bool[Tensor, "rows places"] | None = None,
     ) -> Float[Tensor, "rows H"]:
-        """Give the next states; ``here`` says which places of the context are filled."""
+        """Return the next states; ``mask`` is false where the context is padding."""
         rows, places, _, size = context.shape
         query = self.query(nodes).view(rows, HEADS, 1, size // HEADS)
         heads = context.view(rows, places, 2, HEADS, size // HEADS)
         key, value = heads.permute(2, 0, 3, 1, 4)  # rows heads places size
-        mask = None if here is None else here[:, None, None]
+        mask = None if mask is None else mask[:, None, None]
         found = scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(1)
         states: Tensor = self.norm(torch.relu(self.output(found)))
         return states
 
 
 class Cycle(nn.Module):
-    """Update all satellites, then the relay of each text."""
+    """An update of all satellites, then of the relay of each text."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -77,24 +76,23 @@ class Cycle(nn.Module):
         ring: tuple[Tensor, Tensor],
         batch: WordBatch,
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
-        """Give the next states of satellites and relays."""
-        shown = self.satellite.keys_and_values
-        of_h, of_e, of_s = shown(h), shown(e), shown(s)
+        """Return the next states of satellites and relays."""
+        of_h, of_e, of_s = map(self.satellite.keys_and_values, (h, e, s))
         left, right = ring
         context = torch.stack([of_h[left], of_h, of_h[right], of_e, of_s[batch.text_of]], 1)
         h = self.satellite(h, context)
-        table, here = padded(self.relay.keys_and_values(h).flatten(1), batch)  # B T 2*H
+        table, mask = padded(self.relay.keys_and_values(h).flatten(1), batch)  # B T 2*H
         of_s = self.relay.keys_and_values(s)[:, None]  # B 1 2 H
         context = torch.cat([of_s, table.view(*table.shape[:2], 2, -1)], 1)
-        here = torch.cat([here.new_ones(batch.num_texts, 1), here], 1)
-        return h, self.relay(s, context, here)
+        mask = torch.cat([mask.new_ones(batch.num_texts, 1), mask], 1)
+        return h, self.relay(s, context, mask)
 
 
 class StarTransformer(ComparisonModel):
-    """Let each word look at its neighbours and at one node for the whole text."""
+    """Attention of each word to its neighbours and to one node for the whole text."""
 
     def build(self, token_size: int) -> int:
-        """Make the cycles."""
+        """Create the cycles."""
         self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
         self.cycles = nn.ModuleList(Cycle(self.size) for _ in range(CYCLES))
@@ -103,7 +101,7 @@ class StarTransformer(ComparisonModel):
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
-        """Give maximum and mean over each text's satellites, and its relay."""
+        """Return the maximum and mean over the satellites of each text, and its relay."""
         positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
         e = h = self.hidden_dropout(self.input(tokens) + positions)
         s = pool_words(h, batch)[:, self.size :]  # the mean
@@ -111,11 +109,11 @@ class StarTransformer(ComparisonModel):
         for cycle in self.cycles:
             h, s = cycle(h, e, s, ring, batch)
         empty = (batch.lengths == 0).to(s.device)[:, None]
-        return pool_texts(h, s.masked_fill(empty, 0.0), batch)  # an empty text has zeros
+        return pool_texts(h, s.masked_fill(empty, 0.0), batch)  # zeros for an empty text
 
 
 def ring_neighbours(batch: WordBatch) -> tuple[Tensor, Tensor]:
-    """Give each word's left and right neighbour, where a text's last word precedes its first."""
+    """Return the left and right neighbour of each word; the last word of a text precedes its first."""
     lengths = batch.word_counts[batch.text_of]
     start = torch.arange(batch.num_words, device=lengths.device) - batch.positions
     return start + (batch.positions - 1) % lengths, start + (batch.positions + 1) % lengths

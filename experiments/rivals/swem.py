@@ -1,14 +1,11 @@
-"""Pooling of words and nothing else.
-
-Shen et al., 2018, "Baseline Needs More Love: On Simple Word-Embedding-Based Models and Associated
-Pooling Mechanisms":
+"""SWEM-concat, pooled word embeddings (Shen et al., 2018): "SWEM-concat" of the paper's Table 3.
 
     v_i = ReLU(W x_i + b)                           their second way to refine fixed vectors
-    z   = [max(v_1 .. v_n) ; mean(v_1 .. v_n)]      their (2) and (1): SWEM-concat
+    z   = [max(v_1 .. v_n) ; mean(v_1 .. v_n)]      their (2) and (1)
     y   = softmax(MLP(z))                           one hidden layer of ``hidden_size``
 
-The words are ours (with characters), and their width after refinement is ``hidden_size`` where the
-authors have 300. Word order has no part in it.
+Differences from the original: the tokens are ours (with characters), and their width after refinement
+is ``hidden_size`` (there, 300). Word order is ignored.
 
     N words of the batch, B texts
 """
@@ -19,14 +16,14 @@ from torch import Tensor, nn
 
 from fathomer.model.baselines.comparison import ComparisonModel
 from fathomer.model.graph import WordBatch
-from fathomer.model.pooling import pool_words
+from fathomer.model.model import pool_words
 
 
 class SwemConcat(ComparisonModel):
-    """Pool the words of a text, in whatever order they stand."""
+    """Maximum and mean of the words of a text, in any order."""
 
     def build(self, token_size: int) -> int:
-        """Make the layer below the pooling and the one above it."""
+        """Create the layers below and above the pooling."""
         size = self.config.hidden_size
         self.refine = nn.Linear(token_size, size)
         self.hidden = nn.Linear(2 * size, size)
@@ -35,6 +32,6 @@ class SwemConcat(ComparisonModel):
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
-        """Give the hidden layer above maximum and mean."""
+        """Return the hidden layer above maximum and mean."""
         pooled = pool_words(torch.relu(self.refine(tokens)), batch)
         return torch.relu(self.hidden(self.hidden_dropout(pooled)))

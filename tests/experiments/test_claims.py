@@ -1,11 +1,11 @@
-"""Verdicts on the claims follow from the runs."""
+"""Verdicts on the paper's claims, computed from the runs."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from experiments.claims import all_claims, judge
-from experiments.groups import Comparison
+from experiments.comparison import Comparison
 from experiments.runs import pack_bits
 from fathomer.data.corpora import CORPORA
 from tests.experiments.fakes import DEEP, fake
@@ -15,22 +15,24 @@ def verdicts(runs):
     return {claim.claim: claim.verdict for claim in all_claims(runs)}
 
 
-def test_verdicts_follow_from_the_gains():
+def test_a_verdict_follows_from_the_gains():
     better, unsure = Comparison(0.1, 0.05, 0.2, 0.001, 9, 3), Comparison(0.1, -0.1, 0.3, 0.4, 9, 3)
     worse, below = (
         Comparison(-0.1, -0.2, -0.05, 0.001, 9, 3),
         Comparison(-0.01, -0.2, 0.1, 0.5, 9, 3),
     )
     assert judge([better]) == judge([better, unsure, below]) == "reproduced"
-    assert judge([replace(better, runs=2), unsure]) == "partly", "the others' runs are no help"
+    assert judge([replace(better, runs=2), unsure]) == "partly", (
+        "the runs of other corpora do not count"
+    )
     assert judge([better, better, worse]) == "partly"
-    assert judge([better, *[replace(below, gain=-0.2)] * 2]) == "not", "no gain in the mean"
+    assert judge([better, *[replace(below, gain=-0.2)] * 2]) == "not", "no gain on average"
     assert judge([unsure]) == judge([unsure, below]) == "not", "it may be chance"
     assert judge([worse]) == judge([better, worse]) == judge([better, *[worse] * 19]) == "not"
     assert judge([]) == "not attempted"
 
 
-def test_each_claim_has_its_verdict():
+def test_each_claim_gets_its_verdict():
     rows = {"hard": {"model.depth": "hard"}, "none": {"model.sequence": "none"}}
     runs = [
         each
@@ -53,19 +55,19 @@ def test_each_claim_has_its_verdict():
     assert "trec: 2.50 times as fast at mean depth 4.00; " in all_claims(slow)[-2].numbers
     poor = [replace(run, correct=pack_bits(np.arange(100) < 60)) if run in runs[::6] else run
             for run in runs]  # fmt: skip
-    assert verdicts(poor)[speed] == "not", "fast, but at a price"
-    undeep = [replace(run, forced=()) for run in runs]
-    assert verdicts(undeep)[speed] == "not attempted"
+    assert verdicts(poor)[speed] == "not", "faster, but less accurate"
+    untimed = [replace(run, forced=()) for run in runs]
+    assert verdicts(untimed)[speed] == "not attempted"
 
 
-def test_a_claim_has_the_papers_gain_beside_ours():
+def test_a_claim_shows_the_papers_gain_next_to_ours():
     runs = [fake(), fake(model="s-lstm"), fake(settings={"model.sequence": "none"})]
     numbers = {claim.claim: claim.numbers for claim in all_claims(runs)}
     assert numbers["more accurate than S-LSTM"].endswith("(1 run), paper +0.40")
     assert numbers["the BiLSTM below contributes to accuracy"].endswith("(1 run), paper +1.02")
 
 
-def test_depth_goes_to_words_that_need_it_if_no_deal_is_as_good():
+def test_depth_goes_to_words_that_need_it_if_every_shuffle_is_worse():
     def verdict(*accuracies):
         depths = [{"mean_depth": 5.0}, {"mean_depth": 3.0}]
         found = {
@@ -78,14 +80,14 @@ def test_depth_goes_to_words_that_need_it_if_no_deal_is_as_good():
     assert verdict() == "not attempted"
 
 
-def test_amazon_is_one_corpus_of_a_claim():
+def test_amazon_counts_as_one_corpus():
     names = [name for name in CORPORA if name.startswith("amazon16/")]
     runs = [fake(name, model, right=right, forced=DEEP if right == 88 else ()) for name in names
             for model, right in (("fathomer", 88), ("bilstm", 87))]  # fmt: skip
     found = {claim.claim: claim for claim in all_claims(runs)}[
         "more accurate than a three-layer BiLSTM"
     ]
-    assert found.verdict == "reproduced", "sixteen trainings, and each is a little better"
+    assert found.verdict == "reproduced", "sixteen trainings, each a little better"
     assert found.numbers.startswith("amazon16: +1.00 [")
     assert found.numbers.endswith("(16 runs), paper +1.80")
     assert all_claims(runs)[-2].numbers == "amazon16: 1.00 times as fast at mean depth 4.00"

@@ -1,16 +1,16 @@
-"""The clock of a run: what counts as its time, and what does not."""
+"""Timing of a run: what counts, and what does not."""
 
 from itertools import count
 
 from experiments import clock as clock_module
-from experiments.clock import Clock, timed
+from experiments.clock import TrainingClock, classify_timed
 from fathomer.predictor import Predictor
 from fathomer.train.events import EpochDone, StepDone
 from fathomer.train.prepare import encode_examples
 from tests.tiny import tiny_artifact, tiny_examples
 
 
-def test_an_epoch_in_which_the_machine_slept_does_not_count(tmp_path, monkeypatch):
+def test_an_epoch_in_which_the_machine_was_suspended_does_not_count(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(clock_module.time, "perf_counter", lambda: now[0])
     step = StepDone(1, 1, steps=1, texts=9, words=100, loss=1.0, correct=5, depth_sum=500)
@@ -20,17 +20,17 @@ def test_an_epoch_in_which_the_machine_slept_does_not_count(tmp_path, monkeypatc
         for seconds in (1.0, 3600.0, 1.0):
             now[0] += seconds
             yield step
-            now[0] += 0.5  # to score the held-out part
+            now[0] += 0.5  # scoring the held-out texts
             yield done
 
-    clock = Clock(tmp_path / "clock.json")
+    clock = TrainingClock(tmp_path / "clock.json")
     assert len(list(clock.watch(events()))) == 6
     assert clock.words_per_second == 100
-    gone_on = Clock(tmp_path / "clock.json")
-    assert (gone_on.speeds, gone_on.wall) == (clock.speeds, clock.wall)
+    continued = TrainingClock(tmp_path / "clock.json")
+    assert (continued.speeds, continued.wall) == (clock.speeds, clock.wall)
 
 
-def test_time_in_which_others_held_the_core_does_not_count(monkeypatch):
+def test_time_in_which_other_programs_held_the_core_does_not_count(monkeypatch):
     predictor = Predictor(tiny_artifact())
     artifact = predictor.artifact
     data = encode_examples(
@@ -39,5 +39,5 @@ def test_time_in_which_others_held_the_core_does_not_count(monkeypatch):
     clocks = {"perf_counter": count(step=10), "process_time": count()}
     for name, ticks in clocks.items():
         monkeypatch.setattr(clock_module.time, name, lambda ticks=ticks: float(next(ticks)))
-    _, speed = timed(predictor, data)
+    _, speed = classify_timed(predictor, data)
     assert speed == len(data.texts.ids)

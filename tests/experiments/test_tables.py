@@ -1,21 +1,21 @@
-"""The tables of the paper, with ours beside the published."""
+"""The paper's tables with our figures next to the published ones."""
 
 from dataclasses import replace
 
 from experiments.groups import find_group
-from experiments.tables import significance, table2, table3, table4
+from experiments.tables import significance, table2, table3
 from fathomer.data.corpora import CORPORA
-from tests.experiments.fakes import DEEP, fake
+from tests.experiments.fakes import fake
 
 
-def test_amazon_has_a_column_without_texts_that_were_seen():
+def test_amazon_has_a_column_for_test_texts_that_were_not_trained_on():
     table = table2([fake("amazon16/dvd", right=85)])
     (row,) = [row for row in table.rows if row[0] == "dvd"]
     assert row[1:4] == ["85.00 (1) v", "80.00 (1) v", "88.8"]
-    assert table.rows[-1][1] == "–", "no mean over some of the corpora"
+    assert table.rows[-1][1] == "–", "no mean over only some of the corpora"
 
 
-def test_amazon_s_mean_is_over_corpora_not_over_runs():
+def test_the_mean_of_amazon_is_over_corpora_not_over_runs():
     names = [name for name in CORPORA if name.startswith("amazon16/")]
     runs = [fake(name, right=80, accuracy_unseen=0.75) for name in names]
     more = [fake(names[0], right=80, accuracy_unseen=0.75, seed=seed) for seed in range(1, 20)]
@@ -32,21 +32,24 @@ def test_ours_is_compared_with_rivals_of_the_same_settings():
     cells = {row[0]: row[1] for row in table3(runs).rows}
     assert cells == {"fathomer": "90.00 ± 0.00 (2) v", "bilstm": "–", "s-lstm": "80.00 (1) v"}
     sizes = [fake(settings={"model.hidden_size": 200}, hidden_size=200), fake(right=91)]
-    assert find_group(sizes, "trec", "fathomer").mean("accuracy") == 0.91, "the larger, if in doubt"
+    assert find_group(sizes, "trec", "fathomer").mean("accuracy") == 0.91, (
+        "the larger of equally many"
+    )
 
 
-def test_what_part_of_a_corpus_was_used_is_said():
+def test_the_note_says_which_part_of_a_corpus_was_used():
     runs = [fake("mr", fold=fold, folds=10, right=70 + fold, notes=(f"mr: fold {fold} of 10",))
             for fold in (1, 2, 3)]  # fmt: skip
     runs += [fake("mr", "bilstm", fold=fold, folds=10) for fold in (1, 2)]
     runs.append(fake("ag_news", notes=("partial training file: 1 of 2",)))
     assert table3(runs).note.split("\n\n") == [
         "ag_news: partial training file: 1 of 2.",
-        "mr: ours was run on 3 folds; on folds 1 and 2, which all have read, it has 71.50 ± 0.71 (2) vf.",
-        "Epochs of training: 10.",
+        "mr: our figure is over 3 folds; over folds 1 and 2, which all models were run on, it is "
+        "71.50 ± 0.71 (2) vf.",
+        "Training epochs: 10.",
     ]
     runs.append(fake("trec", settings={"train.epochs": 1}))
-    assert table3(runs).note.endswith("Epochs of training: trec 1, ag_news 10, mr 10.")
+    assert table3(runs).note.endswith("Training epochs: trec 1, ag_news 10, mr 10.")
 
 
 def test_the_corpora_of_amazon_are_compared_one_by_one_and_together():
@@ -60,23 +63,7 @@ def test_the_corpora_of_amazon_are_compared_one_by_one_and_together():
     ]
 
 
-def test_a_comparison_tells_the_runs_and_the_rivals_size():
+def test_a_comparison_shows_the_number_of_runs_and_the_size_of_the_rival():
     runs = [fake(parameters=200), fake(seed=1, parameters=200), fake(model="bilstm", parameters=50)]
     (row,) = significance(runs).rows
     assert row[:5] == ["trec", "bilstm", "100", "1", "0.25"]
-
-
-def test_the_ablation_shows_changes():
-    runs = [
-        fake(right=90, speed=300.0),
-        fake(right=88, speed=100.0, settings={"model.depth": "full"}),
-    ]
-    row = table4(runs).rows[1]
-    assert row[2:9] == ["-2.00", "96.10 ± 0.08", "-0.17", "100", "-200", "16", "-41"]
-
-
-def test_the_ablation_tells_what_one_model_gains_on_the_papers_corpus():
-    assert "timed both ways" not in table4([fake("imdb"), fake(forced=DEEP)]).note
-    note = table4([fake("imdb", forced=DEEP, speed=250.0)]).note
-    assert "250 words per second with the selected depths, 100 with every word at depth 9" in note
-    assert "2.50 times as fast (the paper's rows: 3.56 times)" in note

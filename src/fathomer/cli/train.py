@@ -58,6 +58,7 @@ Baseline = Annotated[bool, typer.Option("--baseline", help="Train TF-IDF too, to
 
 
 def train(
+    context: typer.Context,
     data: Data,
     out: Out,
     model: Model = None,
@@ -111,7 +112,9 @@ def train(
         if not (out / CHECKPOINT).exists():
             raise
         _stop(out)
-    artifact = _keep(fitted, parts, out, baseline=baseline)
+    program = context.find_root().info_name or "fathomer"
+    command = shlex.join([*program.split(), *sys.argv[1:]])
+    artifact = _keep(fitted, parts, out, command=command, baseline=baseline)
     _tell(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
         _stop(out)
@@ -179,12 +182,13 @@ def _announce(source: "Source", out: Path, *, resume: bool) -> None:
         messages.print(line)
 
 
-def _keep(fitted: "Fitted", parts: Parts, out: Path, *, baseline: bool) -> "Artifact":
+def _keep(
+    fitted: "Fitted", parts: Parts, out: Path, *, command: str, baseline: bool
+) -> "Artifact":
     """Save the model, score it, and save the scores beside it."""
     from fathomer.data.corpora import describe
     from fathomer.train.fit import CHECKPOINT
 
-    command = shlex.join(["fathomer", *sys.argv[1:]])
     metrics = {**fitted.artifact.metrics, **describe(parts.source), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
     artifact.save(out)  # whatever comes next, the model is there

@@ -46,7 +46,10 @@ register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You 
 def find_model(name: str) -> RegisteredModel:
     """Return the model registered as ``name``."""
     if name not in MODELS:
-        raise ConfigError(f"unknown model {name!r}; {did_you_mean(name, MODELS)}")
+        raise ConfigError(
+            f"unknown model {name!r}; {did_you_mean(name, MODELS)} (the paper's other systems belong "
+            "to experiments: in a clone, import experiments.rivals or run python -m experiments)"
+        )
     return MODELS[name]
 
 

@@ -1,6 +1,7 @@
 """What each model costs, and the hidden size at which it has as many parameters as ours."""
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -63,6 +64,12 @@ def multiply_adds_per_word(config: ModelConfig) -> float:
     return flops / 2 / WORDS
 
 
+def nearest_size(sizes: range, wanted: int, count: Callable[[int], int]) -> int:
+    """Return the size whose number of parameters is nearest to ``wanted``; it grows with the size."""
+    place = bisect_left(sizes, wanted, key=count)
+    return min(sizes[max(0, place - 1) : place + 1], key=lambda size: abs(count(size) - wanted))
+
+
 def match_hidden_size(config: ModelConfig) -> int:
     """Return the hidden size at which a model has as many parameters as ours at these settings."""
 
@@ -72,8 +79,7 @@ def match_hidden_size(config: ModelConfig) -> int:
     if count(SIZES[0]) == count(SIZES[-1]):
         raise ConfigError(f"the model {config.name} has no hidden size that could be matched")
     wanted = count_parameters(replace(config, name="fathomer"))
-    place = bisect_left(SIZES, wanted, key=count)
-    best = min(SIZES[max(0, place - 1) : place + 1], key=lambda size: abs(count(size) - wanted))
+    best = nearest_size(SIZES, wanted, count)
     if abs(count(best) - wanted) > TOLERANCE * wanted:
         raise ConfigError(
             f"the model {config.name} cannot have {wanted:,} parameters; "

@@ -1,4 +1,4 @@
-"""Convolutions over characters."""
+"""The character-level CNN."""
 
 import torch
 
@@ -13,8 +13,8 @@ def texts_in(batch, network):
     return [row.tobytes().rstrip(b"\0").decode() for row in rows]
 
 
-def test_words_are_written_out_and_joined_by_spaces():
-    network = small_model("char-cnn", hidden_size=6)  # whose known words are spelled by their ids
+def test_words_are_spelled_and_joined_by_spaces():
+    network = small_model("char-cnn", hidden_size=6)  # known words are spelled as their ids
     batch = packed([[4, -1, 19], [], [-3], [-2, -2, 0]])
     assert texts_in(batch, network) == ["4 abc 19", "", "cabab", "z z 0"]
 
@@ -22,12 +22,12 @@ def test_words_are_written_out_and_joined_by_spaces():
 def test_an_unknown_word_is_read_like_a_known_one_of_the_same_spelling():
     network = small_model("char-cnn", hidden_size=6)
     unknown = torch.tensor([list(b"17")], dtype=torch.uint8)
-    strange = network(WordBatch.from_ids([[3, -1]], unknown=unknown)).logits
-    assert torch.equal(strange, network(WordBatch.from_ids([[3, 17]])).logits)
+    by_spelling = network(WordBatch.from_ids([[3, -1]], unknown=unknown)).logits
+    assert torch.equal(by_spelling, network(WordBatch.from_ids([[3, 17]])).logits)
 
 
 def oracle(network, text):
-    """Convolve and pool the characters of one text by hand."""
+    """Convolve and pool the characters of one text in plain loops."""
     places = [network.bytes.weight[byte] for byte in text.encode()]
     for number, (width, layer) in enumerate(zip(WIDTHS, network.convolutions, strict=True)):
         outputs = []
@@ -47,7 +47,7 @@ def oracle(network, text):
     return network.output(features)
 
 
-def test_it_convolves_and_pools_as_its_paper_says():
+def test_it_agrees_with_plain_loops():
     network = small_model("char-cnn", hidden_size=6)
     for text in WORDY:
         batch = packed([text])

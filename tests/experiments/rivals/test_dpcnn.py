@@ -1,4 +1,4 @@
-"""The pyramid of convolutions."""
+"""The deep pyramid CNN."""
 
 import torch
 
@@ -6,7 +6,7 @@ from tests.model.baselines.small import WORDY, assert_agrees, small_model, token
 
 
 def convolved(layer, places):
-    """Look at each place and its two neighbours."""
+    """Convolve each place with its two neighbours."""
     outputs = []
     for middle in range(len(places)):
         response = layer.bias.clone()
@@ -18,7 +18,7 @@ def convolved(layer, places):
 
 
 def oracle(network, text):
-    """Climb the pyramid by hand."""
+    """Compute the pyramid of one text in plain loops."""
     places = convolved(network.region, tokens_of(network, text))
     layers = list(network.convolutions)
     for block in range(7):
@@ -30,6 +30,6 @@ def oracle(network, text):
     return network.output(torch.stack(places).amax(0))
 
 
-def test_it_halves_the_places_before_each_block_but_the_first():
+def test_it_halves_the_positions_before_each_block_but_the_first():
     network = small_model("dpcnn", hidden_size=6)
     assert_agrees(network, oracle, WORDY)

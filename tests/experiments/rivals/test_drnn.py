@@ -1,4 +1,4 @@
-"""Disconnected windows of a GRU."""
+"""The disconnected recurrent network."""
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -10,7 +10,7 @@ WINDOW = 15
 
 
 def gru_step(gru, token, state):
-    """Write one step of a GRU out, gate by gate."""
+    """Compute one step of a GRU, gate by gate."""
     w_r, w_z, w_n = gru.weight_ih_l0.chunk(3)
     u_r, u_z, u_n = gru.weight_hh_l0.chunk(3)
     a_r, a_z, a_n = gru.bias_ih_l0.chunk(3)
@@ -22,7 +22,7 @@ def gru_step(gru, token, state):
 
 
 def oracle(network, text):
-    """Start the GRU anew for each word."""
+    """Restart the GRU at the window of each word."""
     tokens = tokens_of(network, text)
     best = torch.zeros(6, dtype=torch.float64)
     for place in range(len(tokens)):
@@ -39,7 +39,7 @@ def test_each_word_is_read_with_the_fourteen_words_before_it():
     assert_agrees(network, oracle, LONG)
 
 
-def test_a_word_that_left_the_window_is_forgotten():
+def test_a_word_outside_the_window_has_no_influence():
     network = small_model("drnn", hidden_size=6)
     first, second = packed([[1, *[5] * WINDOW]]), packed([[2, *[5] * WINDOW]])
     tokens = [network.embedding(batch) for batch in (first, second)]
@@ -51,7 +51,7 @@ def test_a_word_that_left_the_window_is_forgotten():
     assert not torch.allclose(states[0][-2], states[1][-2], atol=1e-6)
 
 
-def test_a_word_is_projected_once_and_not_in_each_window():
+def test_a_word_is_projected_once_not_in_every_window():
     network, words = small_model("drnn", hidden_size=6), 40
     tokens = torch.zeros(words, 9, dtype=torch.float64)
     with FlopCounterMode(display=False) as counter:

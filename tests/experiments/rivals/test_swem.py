@@ -1,4 +1,4 @@
-"""Pooled words without order."""
+"""SWEM-concat."""
 
 import torch
 
@@ -7,7 +7,7 @@ from tests.model.networks import packed
 
 
 def oracle(network, text):
-    """Pool the refined words by hand."""
+    """Pool the refined words in plain loops."""
     words = [network.refine(token).relu().tolist() for token in tokens_of(network, text)]
     highest = [max(word[i] for word in words) for i in range(6)]
     mean = [sum(word[i] for word in words) / len(words) for i in range(6)]
@@ -21,7 +21,7 @@ def test_it_pools_maximum_and_mean_of_the_refined_words():
     assert_agrees(network, oracle, WORDY)
 
 
-def test_word_order_has_no_part_in_it():
+def test_word_order_is_ignored():
     network = small_model("swem-concat", hidden_size=6)
     there, back = network(packed([[1, 2, 3, -1], [-1, 3, 1, 2]])).logits
     assert_close(there, back)

@@ -1,4 +1,4 @@
-"""Kim's convolution over words."""
+"""The CNN over words."""
 
 import torch
 
@@ -7,7 +7,7 @@ from tests.model.baselines.small import LONG, assert_agrees, small_model, tokens
 
 
 def oracle(network, text):
-    """Slide each filter over the text by hand, with zeros before and after it."""
+    """Slide each filter over the text and the zeros around it, in plain loops."""
     features = []
     tokens = tokens_of(network, text)
     for width, layer in zip(WIDTHS, network.convolutions, strict=True):
@@ -22,11 +22,11 @@ def oracle(network, text):
     return network.output(torch.cat(features))
 
 
-def test_it_slides_its_filters_over_the_words_and_keeps_the_strongest_response():
+def test_it_agrees_with_plain_loops():
     network = small_model("text-cnn", hidden_size=12)
     assert_agrees(network, oracle, LONG)
 
 
-def test_there_are_a_hundred_maps_of_each_width_at_the_default_size():
+def test_each_width_has_a_hundred_feature_maps_at_the_default_size():
     network = small_model("text-cnn", hidden_size=400)
     assert [layer.out_channels for layer in network.convolutions] == [100, 100, 100]

@@ -1,4 +1,4 @@
-"""Small models with random weights, for the tests of the comparison models."""
+"""Small models with random weights, and what tests of all models share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,25 +6,31 @@ from typing import Any
 import torch
 
 from fathomer.config import ModelConfig
-from fathomer.model import Network
+from fathomer.model import Network, WordBatch
+from fathomer.model.model import sinusoids
 from fathomer.model.registry import build_model
 from tests.model import networks
 from tests.model.networks import packed
 
+SHIPPED = ["fathomer", "bilstm", "fasttext", "s-lstm", "tfidf", "transformer"]
+"""The models of the package, without those of the experiments."""
+LEARNED_AT_ONCE = ["fasttext", "tfidf"]
+"""Models that are not trained in steps."""
+
 SIZES = {**networks.SIZES, "hidden_size": 16}
 RAGGED = [[4, 8, 15], [], [16], [3, 3, 0, 19, 7, 2, 11], [7, 1]]
 LONG = [*networks.RAGGED, *networks.random_texts(seed=1, texts=5, longest=60)]
-"""With unknown words, as :func:`packed` knows them."""
+"""Texts with the unknown words of :func:`packed`."""
 WORDY = [text for text in LONG if text]
 
 
 def small_config(name: str, **settings: Any) -> ModelConfig:
-    """Give the settings of a small model."""
+    """Return the settings of a small model."""
     return ModelConfig(**{**SIZES, "name": name, **settings})
 
 
 def small_model(name: str, *, seed: int = 0, **settings: Any) -> Network:
-    """Build a model in float64 and evaluation mode, all of whose weights (biases too) matter."""
+    """Build a model in float64 and evaluation mode in which every weight matters, biases too."""
     network = build_model(small_config(name, **settings)).double().eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -37,13 +43,31 @@ def small_model(name: str, *, seed: int = 0, **settings: Any) -> Network:
     return network
 
 
+def ragged_logits(network: Network) -> torch.Tensor:
+    """Return the logits of the ragged batch."""
+    with torch.no_grad():
+        return network(WordBatch.from_ids(RAGGED)).logits
+
+
 def tokens_of(network: Network, text: list[int]) -> torch.Tensor:
-    """Give the tokens of a text, one row per word."""
+    """Return the tokens of a text, one row per word."""
     return network.embedding(packed([text]))
 
 
+def positions(count: int, size: int) -> torch.Tensor:
+    """Return the sinusoidal embeddings of the first positions."""
+    return sinusoids(torch.arange(count, dtype=torch.float64), size)
+
+
+def pooled(states: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+    """Pool the states of one text as Eq. (15) does; return zeros for an empty text."""
+    if not len(states):
+        return torch.zeros(2 * states.shape[1] + sum(map(len, more)), dtype=states.dtype)
+    return torch.cat([states.max(0).values, states.mean(0), *more]).clamp(min=0)
+
+
 def assert_close(found: torch.Tensor, wanted: torch.Tensor) -> None:
-    """Compare to the last digits of float64, but for tables that were rounded to float32."""
+    """Compare to the precision of float64, except for tables that were rounded to float32."""
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
 
 
@@ -52,6 +76,6 @@ def assert_agrees(
     oracle: Callable[[Network, list[int]], torch.Tensor],
     texts: Sequence[list[int]],
 ) -> None:
-    """Compare a model's answers with those of slow plain loops, text by text."""
+    """Compare the logits of a model with those of slow plain loops, text by text."""
     for text in texts:
         assert_close(network(packed([text])).logits[0], oracle(network, text))
