@@ -1,27 +1,27 @@
-"""The command ``fathomer bench``."""
+"""The commands ``python -m benchmarks speed`` and ``python -m benchmarks serving``."""
 
 import json
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmarks.serving_command import bench_serve
-from fathomer.cli.options import Json
+from fathomer.cli.options import Folder, Json
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
+from fathomer.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from benchmarks.speed import Ratio
 
 app = new_app("benchmarks")
-app.command("serving")(bench_serve)
 
 
 @app.callback(invoke_without_command=True)
 def benchmarks(context: typer.Context) -> None:
-    """Measure how fast Fathomer is."""
+    """Measure the speed of Fathomer and of its HTTP service."""
     if context.invoked_subcommand is None:
         print_line(context.get_help())
 
@@ -29,31 +29,30 @@ def benchmarks(context: typer.Context) -> None:
 @app.command()
 def speed(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Measure what the ratios need, in under two minutes.")
+        bool, typer.Option("--quick", help="Measure only the ratios, in under two minutes.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the figures as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the results as JSON.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Also draw charts as PNG files.")
+        Path | None, typer.Option(metavar="DIR", help="Also draw charts as PNG files.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure Fathomer's speed beside that of other encoders.
+    """Compare the speed of Fathomer with that of other encoders.
 
-    Without --quick, all rows are measured, which takes far longer. OMP_NUM_THREADS says how many
-    threads are used.
+    Without --quick all rows are measured, which takes about twelve minutes. OMP_NUM_THREADS sets
+    the number of threads.
 
     Example: python -m benchmarks speed --quick --out speed.json
     """
-    from benchmarks.speed import COMPLETE, QUICK, ratios_of
-    from benchmarks.speed import bench as measure
+    from benchmarks.speed import COMPLETE, QUICK, measure_speed, ratios_of
     from fathomer.files import write_atomically
 
-    _check_places(out, plot)  # before the work, not after it
+    _check_outputs(out, plot)  # before the measurement, not after it
     plan = QUICK if quick else COMPLETE
     messages, started = messages_console(), time.perf_counter()
-    found = measure(
+    found = measure_speed(
         plan, tell=lambda line: messages.print(f"{time.perf_counter() - started:6.1f} s  {line}")
     )
     if out:
@@ -62,7 +61,7 @@ def speed(
         from benchmarks.charts import draw_charts
 
         for path in draw_charts(found["rows"], plot):
-            messages.print(f"drawn: {path}")
+            messages.print(f"chart: {path}")
     if as_json:
         print_json(found)
         return
@@ -71,8 +70,8 @@ def speed(
     _print_machine(found["machine"])
 
 
-def _check_places(out: Path | None, plot: Path | None) -> None:
-    """Refuse what could not be written."""
+def _check_outputs(out: Path | None, plot: Path | None) -> None:
+    """Raise an error if a result could not be written."""
     from fathomer.errors import require_matplotlib
     from fathomer.files import check_writable
 
@@ -122,6 +121,48 @@ def _print_machine(machine: dict[str, Any]) -> None:
         f"{machine['threads']} threads on {machine['cores']} cores; "
         f"torch {machine['torch']}, Python {machine['python']}, Fathomer {machine['fathomer']}"
     )
+
+
+@app.command()
+def serving(
+    folder: Folder,
+    connections: Annotated[
+        int, typer.Option(metavar="N", min=1, max=500, help="Connections at a time.")
+    ] = 32,
+    texts_per_request: Annotated[
+        int, typer.Option(metavar="N", min=1, max=256, help="Texts in each request.")
+    ] = 8,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Worker processes of the service.")
+    ] = 1,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.1, max=3600, help="Duration of each phase.")
+    ] = 10.0,
+    as_json: Json = False,
+) -> None:
+    """Put a service with this model under load, and check all of its answers.
+
+    Example: python -m benchmarks serving model --texts-per-request 8
+    """
+    if find_spec("locust") is None:
+        raise MissingExtraError("the load test needs locust: pip install -e '.[dev]'")
+    from benchmarks.serving import measure_serving
+
+    found = measure_serving(
+        folder,
+        connections=connections,
+        texts_per_request=texts_per_request,
+        workers=workers,
+        seconds=seconds,
+        tell=messages_console().print,
+    )
+    if as_json:
+        print_json(found)
+        return
+    for name, values in found.items():
+        lines = values.items() if isinstance(values, dict) else [("", values)]
+        for key, value in lines:
+            print_line(f"{name:<18}  {key:<28}  {value}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Charts of what was measured: time against words and against depth, and words per second."""
+"""Charts of the results: time against words, time against depth, and words per second."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def draw_charts(rows: Rows, folder: Path) -> list[Path]:
-    """Draw all charts into a folder; give their paths."""
+    """Draw all charts into a folder; return their paths."""
     require_matplotlib()
     return [
         _draw(time_against_words, rows, folder / "time-against-words.png"),
@@ -42,7 +42,7 @@ def _select(rows: Rows, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def _line(axes: "Axes", rows: Rows, xs: Sequence[float], label: str) -> None:
-    """Draw medians with their spread, and the straight line that fits them best."""
+    """Draw medians with their spread, and a linear fit."""
     import numpy as np
 
     ys = [row["milliseconds"] for row in rows]
@@ -60,7 +60,7 @@ def _line(axes: "Axes", rows: Rows, xs: Sequence[float], label: str) -> None:
 
 
 def time_against_words(rows: Rows, axes: "Axes") -> None:
-    """Show that a batch of more words takes more time, in proportion."""
+    """Show that the time is linear in the number of words."""
     found = _select(rows, name="fathomer", lengths="imdb", mean_depth=3, precision="float32")
     found = sorted((row for row in found if row["batch"] > 1), key=lambda row: row["words"])
     _line(axes, found, [row["words"] / 1000 for row in found], "fathomer")
@@ -70,7 +70,7 @@ def time_against_words(rows: Rows, axes: "Axes") -> None:
 
 
 def time_against_depth(rows: Rows, axes: "Axes") -> None:
-    """Show that deeper words take more time, in proportion, and what others take."""
+    """Show that the time is linear in the mean depth, beside the times of other encoders."""
     at_32 = _select(rows, lengths="imdb", batch=32)
     for label, precision in (("fathomer", "float32"), ("fathomer int8", "int8")):
         found = _select(at_32, name="fathomer", precision=precision)
@@ -90,7 +90,7 @@ def time_against_depth(rows: Rows, axes: "Axes") -> None:
 
 
 def words_per_second(rows: Rows, axes: "Axes") -> None:
-    """Show all contestants' predictions of the same batch."""
+    """Compare the throughput of all systems on the same batch."""
     names = ("fathomer", "bilstm", "transformer", "transformer, one by one", "dense padded")
     found = [row for row in _select(rows, lengths="imdb", batch=32) if row["name"] in names]
     found.sort(key=lambda row: row["words_per_second"])

@@ -1,4 +1,4 @@
-"""What was measured on: processor, instruction set, threads, versions; and memory that is taken."""
+"""The machine that was measured on, and the peak memory of a function."""
 
 import ctypes
 import os
@@ -11,14 +11,14 @@ import torch
 
 from fathomer import __version__
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-# Beyond what PyTorch calls the processor's capability: these decide how fast int8 products are.
+# Flags that PyTorch does not report, on which the speed of int8 and bfloat16 products depends.
 _NAMED_FLAGS = ("avx512_vnni", "avx_vnni", "amx_int8", "amx_bf16", "avx512_bf16", "i8mm", "asimddp")
 
 
 def describe_machine() -> dict[str, Any]:
-    """Record what figures depend on."""
+    """Return the processor, threads and versions on which results depend."""
     cpu = _cpu_info()
     flags = (cpu.get("flags") or cpu.get("Features") or "").split()
     return {
@@ -37,7 +37,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _cpu_info() -> dict[str, str]:
-    """Read what Linux knows of the first core; elsewhere there is nothing to read."""
+    """Return Linux's description of the first core; empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -46,29 +46,29 @@ def _cpu_info() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def peak_memory(run: Callable[[], Answer]) -> tuple[Answer, float | None]:
-    """Run something; give its answer, and the megabytes that it took at most beyond what was held.
+def peak_memory(run: Callable[[], Result]) -> tuple[Result, float | None]:
+    """Run a function; return its result and the most megabytes it added to the process.
 
-    These are none where the system does not tell.
+    These are None on systems other than Linux.
     """
     try:
-        _give_back_memory()
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak
+        _release_memory()
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # reset the peak
         before = _resident("VmHWM")
     except (OSError, AttributeError):
         return run(), None
-    answer = run()
-    return answer, (_resident("VmHWM") - before) / 1000
+    result = run()
+    return result, (_resident("VmHWM") - before) / 1000
 
 
-def _give_back_memory() -> None:
-    """Let the C library return what was freed, so that its reuse is counted too."""
+def _release_memory() -> None:
+    """Return freed memory to the system, so that reusing it counts as well."""
     ctypes.CDLL(None).malloc_trim(0)
 
 
 def _resident(name: str) -> int:
-    """Read a figure of this process's memory, in kilobytes."""
+    """Return an entry of /proc/self/status in kilobytes."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith(name):
             return int(line.split()[1])
-    raise OSError(f"{name} is not told")
+    raise OSError(f"/proc/self/status has no {name}")

@@ -1,238 +1,175 @@
-"""The load test of the service: whether it is right, how fast, and what too much does to it.
+"""The load test of the service: whether its answers are right, its speed, and overload.
 
-It starts a service of its own on this machine, and all its phases are bounded in time and count.
+It starts a service of its own on the loopback interface and stops it at the end. Every answer is
+compared with the offline predictor's.
 """
 
-import asyncio
-import json
-import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
-import torch
+import psutil
 
-from benchmarks.hostile import attack
-from benchmarks.served import Served, served
-from benchmarks.wire import Run, closed_loop, open_loop, post
+from benchmarks.load import CheckedRequest, LoadPlan, LoadTestError, generate_load
 from fathomer.data.demo import demo_corpus
-from fathomer.predictor import Prediction, Predictor, load
-from fathomer.serve.limits import model_threads
+from fathomer.predictor import Predictor, load
 
-MOST = 2_000_000
-"""Requests of a phase at most."""
-ROUNDS = 5
-_TOLERANCE = 1e-5
+MAX_REQUESTS = 2_000_000
+"""The most requests in a phase."""
+OVERLOAD_USERS = 800
+"""Connections in the overload phase: more than the queue of the service holds."""
 
 
 @dataclass(frozen=True)
-class Workload:
-    """Hold the texts, the requests that carry them, and the predictor's own answers."""
+class RunningService:
+    """A service in a process of its own."""
 
-    texts: list[str]
-    requests: list[bytes]
-    expected: list[list[Prediction]]
+    process: "subprocess.Popen[bytes]"
+    port: int
+    log: list[str] = field(default_factory=list)
+    """What the service logged, once it has ended."""
 
-    @classmethod
-    def of(cls, predictor: Predictor, *, texts_per_request: int) -> "Workload":
-        """Take the demo's test texts, which any model can answer."""
-        texts = [example.text for example in demo_corpus()[1]]
-        answers = predictor.predict(texts)
-        starts = range(0, len(texts), texts_per_request)
-        parts = [slice(start, start + texts_per_request) for start in starts]
-        bodies = [json.dumps({"texts": texts[part]}).encode("ascii") for part in parts]
-        requests = [post("/v1/predict", body) for body in bodies]
-        return cls(texts, requests, [answers[part] for part in parts])
+    def _sum(self, value: Callable[[psutil.Process], float]) -> float:
+        """Add up a value of the service and its workers."""
+        process = psutil.Process(self.process.pid)
+        return sum(value(each) for each in (process, *process.children()))
 
     @property
-    def texts_per_request(self) -> float:
-        """Give the mean."""
-        return len(self.texts) / len(self.requests)
+    def memory_mb(self) -> float:
+        """Resident memory; pages that processes share count for each of them."""
+        return round(self._sum(lambda process: process.memory_info().rss) / 1e6, 1)
 
-    def wrong(self, run: Run) -> int:
-        """Count the good replies that are not what the predictor says."""
-        good = [reply for reply in run.replies if reply.status == 200]
-        return sum(not _equal(reply.body, self.expected[reply.request]) for reply in good)
-
-
-def _equal(body: bytes, expected: Sequence[Prediction]) -> bool:
-    found = json.loads(body)["predictions"]
-    return len(found) == len(expected) and all(
-        answer["label"] == prediction.label
-        and all(
-            abs(answer["probabilities"][label] - probability) <= _TOLERANCE
-            for label, probability in prediction.probabilities.items()
-        )
-        for answer, prediction in zip(found, expected, strict=True)
-    )
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time so far."""
+        return self._sum(lambda process: sum(process.cpu_times()[:2]))
 
 
-def bench_serve(
+@contextmanager
+def run_service(folder: Path, *, workers: int = 1) -> Iterator[RunningService]:
+    """Run ``fathomer serve`` on a free port."""
+    options = [str(folder), "--port", "0", "--workers", str(workers)]
+    command = [sys.executable, "-P", "-m", "fathomer", "serve", *options]
+    with TemporaryFile("w+", encoding="utf-8") as log:
+        with subprocess.Popen(command, stderr=log) as process:  # noqa: S603
+            try:
+                service = RunningService(process, _wait_for_port(process, log))
+                yield service
+            finally:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=60)
+                process.kill()
+        service.log.extend(log.readlines())
+
+
+def _wait_for_port(process: "subprocess.Popen[bytes]", log: IO[str]) -> int:
+    """Wait until the service announces its address on the first line of its log."""
+    while True:
+        ended = process.poll() is not None
+        log.seek(0)
+        line = log.readline()
+        if line.startswith("serving ") and line.endswith("\n"):
+            return int(line.rsplit(":", 1)[1])
+        if ended:
+            raise LoadTestError(f"the service did not start: {line.strip()}")
+        time.sleep(0.1)
+
+
+def make_requests(predictor: Predictor, *, texts_per_request: int) -> list[CheckedRequest]:
+    """Return requests with the test texts of the demo, which any model can classify."""
+    texts = [example.text for example in demo_corpus()[1]]
+    expected = [prediction.to_dict() for prediction in predictor.predict(texts)]
+    parts = [slice(n, n + texts_per_request) for n in range(0, len(texts), texts_per_request)]
+    return [{"texts": texts[part], "expected": expected[part]} for part in parts]
+
+
+def measure_serving(
     folder: Path,
     *,
     connections: int = 32,
     texts_per_request: int = 8,
     workers: int = 1,
     seconds: float = 10.0,
-    overload_seconds: float = 60.0,
-    hostile_seconds: float = 0.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Measure a service of the model in ``folder``, beside the predictor itself."""
+    """Measure a service of the model in ``folder`` and the offline predictor side by side."""
     predictor = load(folder)
-    work = Workload.of(predictor, texts_per_request=texts_per_request)
+    requests = make_requests(predictor, texts_per_request=texts_per_request)
     result: dict[str, Any] = {
         "connections": connections,
         "texts_per_request": texts_per_request,
         "workers": workers,
     }
-    with served(folder, workers=workers) as running:
-        tell("every text once, compared with the predictor")
-        first = _closed(running, work, connections, most=len(work.requests))
-        result["correctness"] = _summary(first, work)
-        tell("saturation, in turns with the predictor alone")
-        result["saturation"] = _saturation(
-            running, work, predictor, connections, seconds, model_threads(workers)
-        )
-        rate = result["saturation"]["requests_per_second"]
-        for name, factor, duration in (("half", 0.5, seconds), ("double", 2.0, overload_seconds)):
-            if duration and rate:
-                tell(f"{name} of the saturation rate for {duration:g} s")
-                result[name] = _open(running, work, rate * factor, duration)
-        if hostile_seconds:
-            tell(f"hostile clients for {hostile_seconds:g} s")
-            result["hostile"] = _hostile(running, work, hostile_seconds)
-    result["exit_code"] = running.process.returncode
-    result["log"] = running.log
+    with run_service(folder, workers=workers) as service:
+
+        def phase(name: str, users: int = connections, **bounds: Any) -> None:
+            tell(name)
+            result[name] = run_phase(service, requests, users, **bounds)
+
+        phase("correctness", seconds=600, max_requests=len(requests))
+        before = offline_texts_per_second(predictor, requests, seconds / 2)
+        phase("saturation", seconds=seconds)
+        after = offline_texts_per_second(predictor, requests, seconds / 2)
+        found, offline = result["saturation"], (before + after) / 2
+        found["offline_texts_per_second"] = round(offline, 1)
+        found["part_of_offline"] = round(found["texts_per_second"] / offline, 3)
+        if rate := found["requests_per_second"]:
+            phase("half", seconds=seconds, rate=rate / 2)
+            phase("overload", OVERLOAD_USERS, seconds=seconds, rate=rate * 2)
+    result |= {"exit_code": service.process.returncode, "log": service.log}
     return result
 
 
-def _closed(service: Served, work: Workload, connections: int, **bounds: Any) -> Run:
-    return asyncio.run(closed_loop(service.port, work.requests, connections=connections, **bounds))
-
-
-def _saturation(
-    service: Served,
-    work: Workload,
-    predictor: Predictor,
-    connections: int,
+def run_phase(
+    service: RunningService,
+    requests: list[CheckedRequest],
+    users: int,
+    *,
     seconds: float,
-    threads: int,
+    rate: float | None = None,
+    max_requests: int = MAX_REQUESTS,
 ) -> dict[str, Any]:
-    """Let predictor and service take turns, so that all see the same machine."""
-    turn = seconds / ROUNDS
-    at_once = connections * round(work.texts_per_request)
-    offline, as_served, rates, runs = [], [], [], []
-    service_cpu, client_cpu = -service.cpu_seconds, 0.0
-    for _ in range(ROUNDS):
-        offline.append(_offline(predictor, work.texts, turn))
-        with _threads(threads):
-            as_served.append(_offline(predictor, work.texts[:at_once], turn))
-        client_cpu -= time.process_time()
-        run = _closed(service, work, connections, seconds=turn, most=MOST)
-        client_cpu += time.process_time()
-        rates.append(run.good_per_second)
-        runs.append(run)
+    """Put a service under load; return counts, latencies, rates and the memory of the service."""
+    plan: LoadPlan = {
+        "port": service.port,
+        "users": users,
+        "rate": rate,
+        "seconds": seconds,
+        "max_requests": max_requests,
+        "requests": requests,
+    }
+    service_cpu = -service.cpu_seconds
+    memory = [service.memory_mb]
+    found = generate_load(plan, watch=lambda: memory.append(service.memory_mb))
     service_cpu += service.cpu_seconds
-    together = Run([reply for run in runs for reply in run.replies])
-    texts = statistics.median(rates) * work.texts_per_request
-    return _summary(together, work) | {
-        "requests_per_second": round(statistics.median(rates), 1),
-        "texts_per_second": round(texts, 1),
-        "offline_texts_per_second": round(statistics.median(offline), 1),
-        "part_of_offline": round(texts / statistics.median(offline), 3),
-        "as_served_texts_per_second": round(statistics.median(as_served), 1),
-        "part_of_as_served": round(texts / statistics.median(as_served), 3),
-        "service_cpu_ms_per_request": round(service_cpu / len(together.replies) * 1e3, 3),
-        "client_cpu_ms_per_request": round(client_cpu / len(together.replies) * 1e3, 3),
+    client_cpu = found.pop("cpu_seconds")
+    sent = max(1, sum(found["statuses"].values()))
+    per_second = found["right"] / found.pop("seconds")
+    texts_per_request = sum(len(each["texts"]) for each in requests) / len(requests)
+    return found | {
+        "offered_per_second": rate and round(rate, 1),
+        "requests_per_second": round(per_second, 1),
+        "texts_per_second": round(per_second * texts_per_request, 1),
+        "service_cpu_ms_per_request": round(service_cpu / sent * 1e3, 3),
+        "client_cpu_ms_per_request": round(client_cpu / sent * 1e3, 3),
+        "memory_mb": {"before": memory[0], "peak": max(memory), "after": memory[-1]},
     }
 
 
-def _offline(predictor: Predictor, texts: list[str], seconds: float) -> float:
+def offline_texts_per_second(
+    predictor: Predictor, requests: list[CheckedRequest], seconds: float
+) -> float:
+    """Return the throughput of the predictor without a service, with all texts at a time."""
+    texts = [text for request in requests for text in request["texts"]]
     started, count = time.perf_counter(), 0
     while time.perf_counter() - started < seconds:
         predictor.predict(texts)
         count += len(texts)
     return count / (time.perf_counter() - started)
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _open(service: Served, work: Workload, rate: float, seconds: float) -> dict[str, Any]:
-    async def watched() -> tuple[Run, list[float]]:
-        memory: list[float] = []
-        watching = asyncio.create_task(_watch(service, memory))
-        run = await open_loop(
-            service.port, work.requests, rate=rate, seconds=seconds, connections=800
-        )
-        watching.cancel()
-        return run, memory
-
-    run, memory = asyncio.run(watched())
-    return _summary(run, work) | {
-        "offered_per_second": round(rate, 1),
-        "seconds": round(run.seconds, 1),
-        "memory_mb": _growth(memory),
-    }
-
-
-async def _watch(service: Served, memory: list[float]) -> None:
-    while True:
-        memory.append(service.memory_mb)
-        await asyncio.sleep(1)
-
-
-def _growth(memory: list[float]) -> dict[str, float]:
-    """Compare the first and the last quarter of what was seen each second."""
-    quarter = max(1, len(memory) // 4)
-    return {
-        "before": memory[0],
-        "first_quarter": statistics.median(memory[:quarter]),
-        "last_quarter": statistics.median(memory[-quarter:]),
-        "most": max(memory),
-    }
-
-
-def _hostile(service: Served, work: Workload, seconds: float) -> dict[str, Any]:
-    """Mix misbehaving clients with good ones, who must not notice."""
-
-    async def both() -> tuple[dict[str, dict[str, int]], Run, list[float]]:
-        memory: list[float] = []
-        watching = asyncio.create_task(_watch(service, memory))
-        statuses, good = await asyncio.gather(
-            attack(service.port, seconds=seconds, most=MOST),
-            closed_loop(service.port, work.requests, connections=2, seconds=seconds, most=MOST),
-        )
-        watching.cancel()
-        return statuses, good, memory
-
-    statuses, good, memory = asyncio.run(both())
-    return {
-        "statuses": statuses,
-        "good": _summary(good, work),
-        "memory_mb": _growth(memory),
-        "alive": service.process.poll() is None,
-    }
-
-
-def _summary(run: Run, work: Workload) -> dict[str, Any]:
-    return {
-        "statuses": {str(status): count for status, count in run.statuses.items()},
-        "wrong": work.wrong(run),
-        "lost": run.statuses.get(0, 0),
-        "answered_twice_bytes": run.unasked,
-        "unsent": run.unsent,
-        "p50_ms": round(run.quantile(0.5) * 1e3, 2),
-        "p99_ms": round(run.quantile(0.99) * 1e3, 2),
-    }

@@ -1,4 +1,4 @@
-"""Measure how fast Fathomer is, beside what else could be used: the rows, and their ratios."""
+"""The speed benchmark: which cases are measured, and the ratios between them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -17,9 +17,9 @@ from benchmarks.systems import (
     TRANSFORMER,
     TRANSITIONS,
     UNFOLDED,
-    Field,
+    Systems,
 )
-from benchmarks.timing import Contestant, Row, make_row, race
+from benchmarks.timing import Case, Measurement, run_in_turns, summarise
 from benchmarks.workloads import IMDB, TREC, Lengths, Workload, make_workload
 from fathomer.config import ModelConfig
 
@@ -27,31 +27,31 @@ DEPTHS = (1, 2, 3, 5, 9)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Say what is measured, and how long."""
+class SpeedPlan:
+    """What to measure, and for how long."""
 
     model: ModelConfig = ModelConfig(
         vocab_size=30_000, num_labels=2, fixed_words=True, word_dropout=0, hidden_dropout=0
     )
     rounds: int = 7
     seconds: float = 10.0
-    """Time after which a contestant sits out the later rounds."""
+    """Time after which a case skips later rounds."""
     complete: bool = True
-    """Measure all rows, not only those of the ratios."""
+    """Whether to measure all rows, not only those of the ratios."""
     alone: int = 16
-    """Texts that are read one by one for a row of batch 1."""
+    """Number of texts measured for a row of batch size 1."""
     reviews: Lengths = IMDB
     questions: Lengths = TREC
     few_words: int = 4_000
     many_words: int = 64_000
 
 
-COMPLETE = Plan()
-QUICK = Plan(rounds=3, seconds=2.5, complete=False, alone=8)
+COMPLETE = SpeedPlan()
+QUICK = SpeedPlan(rounds=3, seconds=2.5, complete=False, alone=8)
 
 
 class Key(NamedTuple):
-    """Name a row of reviews."""
+    """The key of a row, apart from the lengths of its texts."""
 
     name: str
     batch: int
@@ -60,17 +60,17 @@ class Key(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Compare the words per second of two rows: the first's divided by the second's."""
+    """The words per second of the first row divided by those of the second."""
 
     first: Key
     second: Key
     goal: float
     at_most: bool = False
-    """Whether less is better."""
+    """Whether the goal is an upper bound."""
 
 
-def ratios_of(plan: Plan) -> dict[str, Ratio]:
-    """Name the ratios, and what they should reach on two cores."""
+def ratios_of(plan: SpeedPlan) -> dict[str, Ratio]:
+    """Return the ratios by name, with their goals on two cores."""
     deep2, deep3, full = (Key(FATHOMER, 32, depth) for depth in (2, 3, plan.model.max_depth))
     deep2_alone = Key(FATHOMER, 1, 2)
     few, many = (
@@ -99,17 +99,17 @@ def ratios_of(plan: Plan) -> dict[str, Ratio]:
 
 
 def int8(key: Key) -> Key:
-    """Name the same row with int8 weights."""
+    """Return the key of the same row with int8 weights."""
     return key._replace(precision="int8")
 
 
-def key_of(row: Contestant | Row) -> Key:
-    """Name a row or who shall have one, whatever its lengths are."""
+def key_of(row: Case | Measurement) -> Key:
+    """Return the key of a case or of its row."""
     return Key(row.name, row.batch, row.mean_depth, row.precision)
 
 
-def compute_ratios(rows: Iterable[Row], plan: Plan) -> dict[str, float | None]:
-    """Compute all ratios; one whose rows are missing is none."""
+def compute_ratios(rows: Iterable[Measurement], plan: SpeedPlan) -> dict[str, float | None]:
+    """Return all ratios; a ratio is None if one of its rows was not measured."""
     speed = {key_of(row): row.words_per_second for row in rows if row.lengths == plan.reviews.name}
     return {
         name: round(speed[ratio.first] / speed[ratio.second], 3)
@@ -119,56 +119,54 @@ def compute_ratios(rows: Iterable[Row], plan: Plan) -> dict[str, float | None]:
     }
 
 
-def enter(field: Field, plan: Plan) -> list[Contestant]:
-    """Enter all contestants, or only those that a quick look needs."""
-    entered = [*_encoders(field, plan), *_parts(field, plan), *_sizes(field, plan)]
+def select_cases(systems: Systems, plan: SpeedPlan) -> list[Case]:
+    """Return all cases, or only those that a quick run needs."""
+    cases = [*_encoders(systems, plan), *_parts(systems, plan), *_sizes(systems, plan)]
     if plan.complete:
-        return entered
+        return cases
     wanted = {key for ratio in ratios_of(plan).values() for key in (ratio.first, ratio.second)}
     wanted |= {Key(TOKENIZER, 32, precision=None), Key(ONE_BY_ONE, 32), Key(OWN_LAYERS, 32)}
-    return [
-        each for each in entered if each.lengths == plan.reviews.name and key_of(each) in wanted
-    ]
+    return [case for case in cases if case.lengths == plan.reviews.name and key_of(case) in wanted]
 
 
-def _encoders(field: Field, plan: Plan) -> Iterator[Contestant]:
-    """Enter predictions of all models for all batches, depths and lengths."""
+def _encoders(systems: Systems, plan: SpeedPlan) -> Iterator[Case]:
+    """Yield predictions of all systems for all batch sizes, depths and lengths."""
     for lengths in (plan.reviews, plan.questions):
         for batch in (1, 32, 100):
             workload = _workload(lengths, batch, plan)
             for depth in DEPTHS:
-                yield field.predict(workload, depth)
-                yield from field.predict_int8(workload, depth)
-            yield from field.predict_rivals(workload)
-            if lengths is plan.questions or batch < 100:  # else a minute each time
-                yield field.predict_dense(workload)
-            yield field.tokenizer(workload)
+                yield systems.predict(workload, depth)
+                yield from systems.predict_int8(workload, depth)
+            yield from systems.predict_encoders(workload)
+            if lengths is plan.questions or batch < 100:  # otherwise a minute per run
+                yield systems.predict_dense(workload)
+            yield systems.tokenizer(workload)
 
 
-def _parts(field: Field, plan: Plan) -> Iterator[Contestant]:
-    """Enter the parts of a prediction, and training."""
+def _parts(systems: Systems, plan: SpeedPlan) -> Iterator[Case]:
+    """Yield parts of a prediction, variants of it, and training steps."""
     workload = _workload(plan.reviews, 32, plan)
-    yield field.transitions(workload, 3)
-    yield field.products(workload, 3)
-    yield field.predict_unfolded(workload, 3)
-    yield field.predict_one_by_one(workload)
-    yield field.predict_own_layers(workload)
-    yield field.train(workload, 3)
-    # Few reviews: what the dense network keeps for its way back grows with the padding.
+    yield systems.transitions(workload, 3)
+    yield systems.products(workload, 3)
+    yield systems.predict_unfolded(workload, 3)
+    yield systems.predict_one_by_one(workload)
+    yield systems.predict_own_bilstm(workload)
+    yield systems.train(workload, 3)
+    # Few reviews: the dense network stores activations for the padding as well.
     for smaller in (_workload(plan.reviews, 8, plan), _workload(plan.questions, 32, plan)):
-        yield field.train(smaller, 3)
-        yield from field.train_rivals(smaller)
+        yield systems.train(smaller, 3)
+        yield from systems.train_others(smaller)
 
 
-def _sizes(field: Field, plan: Plan) -> Iterator[Contestant]:
-    """Enter batches of more and more words."""
+def _sizes(systems: Systems, plan: SpeedPlan) -> Iterator[Case]:
+    """Yield predictions of batches with more and more words."""
     words = plan.few_words
     while words <= plan.many_words:
-        yield field.predict(_workload(plan.reviews, plan.reviews.texts_of(words), plan), 3)
+        yield systems.predict(_workload(plan.reviews, plan.reviews.texts_of(words), plan), 3)
         words *= 2
 
 
-def _workload(lengths: Lengths, batch: int, plan: Plan) -> Workload:
+def _workload(lengths: Lengths, batch: int, plan: SpeedPlan) -> Workload:
     return make_workload(
         lengths,
         batch=batch,
@@ -177,11 +175,13 @@ def _workload(lengths: Lengths, batch: int, plan: Plan) -> Workload:
     )
 
 
-def bench(plan: Plan, *, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure everything that is planned; give machine, rows and ratios as plain values."""
-    contestants = enter(Field(plan.model), plan)
-    times = race(contestants, rounds=plan.rounds, seconds=plan.seconds, tell=tell)
-    rows = [make_row(*each) for each in zip(contestants, times, strict=True)]
+def measure_speed(
+    plan: SpeedPlan, *, tell: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Run the benchmark; return the machine, the rows and the ratios as plain values."""
+    cases = select_cases(Systems(plan.model), plan)
+    timings = run_in_turns(cases, rounds=plan.rounds, seconds=plan.seconds, tell=tell)
+    rows = [summarise(*each) for each in zip(cases, timings, strict=True)]
     return {
         "machine": describe_machine(),
         "rows": [asdict(row) for row in rows],

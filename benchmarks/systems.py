@@ -1,31 +1,25 @@
-"""Who is measured: Fathomer's networks, their rivals, and the parts that bound them."""
+"""The systems that are measured: Fathomer, other encoders, and parts of a prediction."""
 
 import copy
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.dense import (
-    BiLSTMRival,
-    DensePadded,
-    TransformerRival,
-    of_equal_size,
-)
-from benchmarks.timing import Contestant, timed
+from benchmarks.dense import DensePadded
+from benchmarks.encoders import TorchBiLSTM, TorchTransformer, build_with_parameters
+from benchmarks.timing import Case, time_inside, timed
 from benchmarks.workloads import Workload, word_names, write_texts
 from fathomer.config import ModelConfig
-from fathomer.model import DepthAdaptiveNetwork, WordBatch
-from fathomer.model.fast.folded import folded, sharing
-from fathomer.model.fast.int8 import available, quantised
-from fathomer.model.interface import Network, trainable_parameters
+from fathomer.model import DepthAdaptiveNetwork, Network, WordBatch
+from fathomer.model.fast import fast_network, int8_available
+from fathomer.model.fast.engine import sharing
+from fathomer.model.fast.steps import AdaptiveSteps
+from fathomer.model.interface import trainable_parameters
 from fathomer.model.registry import build_model
-from fathomer.model.steps import Steps
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import spell
 
@@ -34,14 +28,14 @@ UNFOLDED, TRANSITIONS, PRODUCTS = "fathomer unfolded", "word transitions", "bare
 OWN_LAYERS, ONE_BY_ONE = "bilstm, our layers", "transformer, one by one"
 TOKENIZER = "tokenizer"
 TRAINING = " training"
-"""What the name of a training step ends with."""
+"""Suffix in the name of a training step."""
 
-Rival = TypeVar("Rival", BiLSTMRival, TransformerRival)
+Encoder = TypeVar("Encoder", TorchBiLSTM, TorchTransformer)
 Classify = Callable[[WordBatch, Tensor], Tensor]
 
 
-class Field:
-    """Build all models once, and enter them for workloads."""
+class Systems:
+    """All models, built once; each method returns the case of one system on a workload."""
 
     def __init__(self, model: ModelConfig) -> None:
         self.names = word_names(model.vocab_size)
@@ -50,11 +44,11 @@ class Field:
             torch.manual_seed(0)
             self.network = DepthAdaptiveNetwork(model, spellings=spellings).eval()
             size = trainable_parameters(self.network)
-            self.rivals: dict[str, BiLSTMRival | TransformerRival] = {
-                BILSTM: self._rival(BiLSTMRival, size),
-                TRANSFORMER: self._rival(TransformerRival, size),
+            self.encoders: dict[str, TorchBiLSTM | TorchTransformer] = {
+                BILSTM: self._build_encoder(TorchBiLSTM, size),
+                TRANSFORMER: self._build_encoder(TorchTransformer, size),
             }
-            self.own_layers = of_equal_size(
+            self.own_bilstm = build_with_parameters(
                 lambda hidden: build_model(
                     replace(model, name="bilstm", hidden_size=hidden), spellings=spellings
                 ),
@@ -62,86 +56,85 @@ class Field:
                 step=2,
             ).eval()
         self.dense = DensePadded(self.network).eval()
-        self.folded = folded(self.network)
-        self.quantised = quantised_network(self.network)
+        self.float32 = fast_network(self.network)
+        self.int8 = fast_network(self.network, precision="int8") if int8_available() else None
 
-    def _rival(self, kind: type[Rival], parameters: int) -> Rival:
+    def _build_encoder(self, kind: type[Encoder], parameters: int) -> Encoder:
         embedding, labels = self.network.embedding, self.network.config.num_labels
-        return of_equal_size(
+        return build_with_parameters(
             lambda size: kind(embedding, size=size, num_labels=labels), parameters, step=kind.STEP
         ).eval()
 
-    def predict(self, workload: Workload, depth: float) -> Contestant:
-        """Enter Fathomer."""
-        return self._enter(FATHOMER, workload, depth, self._network(self.folded))
+    def predict(self, workload: Workload, depth: float) -> Case:
+        """Return a prediction of Fathomer."""
+        return self._prediction(FATHOMER, workload, depth, with_depths(self.float32))
 
-    def predict_int8(self, workload: Workload, depth: float) -> list[Contestant]:
-        """Enter Fathomer with int8 weights, where the machine can."""
-        if self.quantised is None:
+    def predict_int8(self, workload: Workload, depth: float) -> list[Case]:
+        """Return a prediction of Fathomer with int8 weights, if the processor supports them."""
+        if self.int8 is None:
             return []
-        classify = self._network(self.quantised)
-        return [self._enter(FATHOMER, workload, depth, classify, precision="int8")]
+        classify = with_depths(self.int8)
+        return [self._prediction(FATHOMER, workload, depth, classify, precision="int8")]
 
-    def predict_unfolded(self, workload: Workload, depth: float) -> Contestant:
-        """Enter the network as it is trained, without what is prepared for prediction."""
-        return self._enter(UNFOLDED, workload, depth, self._network(self.network))
+    def predict_unfolded(self, workload: Workload, depth: float) -> Case:
+        """Return a prediction of the network as it is trained, not prepared for prediction."""
+        return self._prediction(UNFOLDED, workload, depth, with_depths(self.network))
 
-    def predict_dense(self, workload: Workload) -> Contestant:
-        """Enter the dense computation, which takes as long whatever the depths are."""
-        return self._enter(DENSE, workload, self.network.config.max_depth, self.dense)
+    def predict_dense(self, workload: Workload) -> Case:
+        """Return a prediction of the dense network, whose time does not depend on the depths."""
+        return self._prediction(DENSE, workload, self.network.config.max_depth, self.dense)
 
-    def predict_rivals(self, workload: Workload) -> list[Contestant]:
-        """Enter the encoders of equal size."""
+    def predict_encoders(self, workload: Workload) -> list[Case]:
+        """Return predictions of the encoders of equal size."""
         return [
-            self._enter(name, workload, None, without_depths(self._predicting(rival)))
-            for name, rival in self.rivals.items()
+            self._prediction(name, workload, None, without_depths(self._prepared(encoder)))
+            for name, encoder in self.encoders.items()
         ]
 
-    def predict_own_layers(self, workload: Workload) -> Contestant:
-        """Enter the comparison model `bilstm`, which is made of our layers, at equal size."""
-        model = self._predicting(self.own_layers)
-        return self._enter(OWN_LAYERS, workload, None, lambda batch, _: model(batch).logits)
+    def predict_own_bilstm(self, workload: Workload) -> Case:
+        """Return a prediction of Fathomer's own baseline ``bilstm`` at equal size."""
+        model = self._prepared(self.own_bilstm)
+        return self._prediction(OWN_LAYERS, workload, None, lambda batch, _: model(batch).logits)
 
-    def predict_one_by_one(self, workload: Workload) -> Contestant:
-        """Enter the Transformer with one text at a time: in a batch, its attention pads them."""
-        model = self._predicting(self.rivals[TRANSFORMER])
-        return self._enter(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
+    def predict_one_by_one(self, workload: Workload) -> Case:
+        """Return a prediction of the Transformer text by text: in a batch, its attention pads them."""
+        model = self._prepared(self.encoders[TRANSFORMER])
+        return self._prediction(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
 
-    def _predicting(self, rival: BiLSTMRival | TransformerRival | Network) -> nn.Module:
-        model = sharing(rival, type(rival))
-        model.embedding = self.folded.embedding  # the table of characters serves rivals, too
-        return model
+    def _prepared(self, model: TorchBiLSTM | TorchTransformer | Network) -> nn.Module:
+        """Give a model the precomputed character embedding that Fathomer has at prediction."""
+        prepared = sharing(model, type(model))
+        prepared.embedding = self.float32.embedding
+        return prepared
 
-    def train(self, workload: Workload, depth: float) -> Contestant:
-        """Enter a training step of Fathomer: forwards and backwards, no optimiser."""
+    def train(self, workload: Workload, depth: float) -> Case:
+        """Return a training step of Fathomer: forward and backward pass, without the optimiser."""
         network = copy.deepcopy(self.network).train()
-        return self._enter_training(
-            FATHOMER, workload, depth, network, lambda b, d: network(b, depths=d).logits
-        )
+        return self._training_step(FATHOMER, workload, depth, network, with_depths(network))
 
-    def train_rivals(self, workload: Workload) -> list[Contestant]:
-        """Enter training steps of all rivals."""
+    def train_others(self, workload: Workload) -> list[Case]:
+        """Return training steps of the dense network and the encoders."""
         dense = copy.deepcopy(self.dense).train()
         full = self.network.config.max_depth
-        entered = [self._enter_training(DENSE, workload, full, dense, dense)]
-        for name, rival in self.rivals.items():
-            model = copy.deepcopy(rival).train()
-            entered.append(self._enter_training(name, workload, None, model, without_depths(model)))
-        return entered
+        cases = [self._training_step(DENSE, workload, full, dense, dense)]
+        for name, encoder in self.encoders.items():
+            model = copy.deepcopy(encoder).train()
+            cases.append(self._training_step(name, workload, None, model, without_depths(model)))
+        return cases
 
-    def transitions(self, workload: Workload, depth: float) -> Contestant:
-        """Enter the part of a prediction that goes to the word transitions, Eq. (2)."""
+    def transitions(self, workload: Workload, depth: float) -> Case:
+        """Return the part of a prediction spent in the word transitions, Eq. (2)."""
         whole = self.predict(workload, depth)
 
         def run() -> float:
-            with time_inside(Steps, "word_step") as seconds:
+            with time_inside(AdaptiveSteps, "word_transition") as seconds:
                 whole.run()
             return sum(seconds)
 
         return replace(whole, name=TRANSITIONS, run=run)
 
-    def products(self, workload: Workload, depth: float) -> Contestant:
-        """Enter the matrix products of these word transitions, and nothing else: the limit."""
+    def products(self, workload: Workload, depth: float) -> Case:
+        """Return only the matrix products of the word transitions, which bound their speed."""
         config = self.network.config
         batches = workload.depths(depth, max_depth=config.max_depth)
         work = [bare_products(config, depths) for depths in batches]
@@ -150,19 +143,16 @@ class Field:
             for rows, matrix, out in (product for products in work for product in products):
                 torch.mm(rows, matrix.T, out=out)
 
-        return _contestant(PRODUCTS, workload, depth, timed(multiply))
+        return _case(PRODUCTS, workload, depth, timed(multiply))
 
-    def tokenizer(self, workload: Workload) -> Contestant:
-        """Enter the tokenizer."""
+    def tokenizer(self, workload: Workload) -> Case:
+        """Return the tokenisation of the texts."""
         tokenizer = Tokenizer.from_words(self.names)
         texts = write_texts(workload, self.names)
         run = timed(lambda: tokenizer.encode(texts, max_words=2000))
-        return _contestant(TOKENIZER, workload, None, run, precision=None)
+        return _case(TOKENIZER, workload, None, run, precision=None)
 
-    def _network(self, network: DepthAdaptiveNetwork) -> Classify:
-        return lambda batch, depths: network(batch, depths=depths).logits
-
-    def _enter(
+    def _prediction(
         self,
         name: str,
         workload: Workload,
@@ -170,26 +160,26 @@ class Field:
         classify: Classify,
         *,
         precision: str = "float32",
-    ) -> Contestant:
-        """Enter a prediction of all batches."""
+    ) -> Case:
+        """Return the prediction of all batches."""
         depths = self._depths(workload, depth)
 
         def predict() -> None:
             with torch.inference_mode():
                 for batch, forced in zip(workload.batches, depths, strict=True):
-                    classify(replace(batch), forced)  # a copy: nothing is known of it beforehand
+                    classify(replace(batch), forced)  # a copy, without cached properties
 
-        return _contestant(name, workload, depth, timed(predict), precision=precision)
+        return _case(name, workload, depth, timed(predict), precision=precision)
 
-    def _enter_training(
+    def _training_step(
         self,
         name: str,
         workload: Workload,
         depth: float | None,
         model: nn.Module,
         classify: Classify,
-    ) -> Contestant:
-        """Enter a step of training with each batch."""
+    ) -> Case:
+        """Return a training step on each batch."""
         depths = self._depths(workload, depth)
 
         def step() -> None:
@@ -199,21 +189,21 @@ class Field:
                 torch.autograd.backward(functional.cross_entropy(logits, labels))
                 model.zero_grad()
 
-        return _contestant(name + TRAINING, workload, depth, timed(step))
+        return _case(name + TRAINING, workload, depth, timed(step))
 
     def _depths(self, workload: Workload, depth: float | None) -> list[Tensor]:
         return workload.depths(depth or 1, max_depth=self.network.config.max_depth)
 
 
-def _contestant(
+def _case(
     name: str,
     workload: Workload,
     depth: float | None,
     run: Callable[[], float],
     *,
     precision: str | None = "float32",
-) -> Contestant:
-    return Contestant(
+) -> Case:
+    return Case(
         name=name,
         lengths=workload.lengths,
         batch=workload.batch,
@@ -225,13 +215,18 @@ def _contestant(
     )
 
 
+def with_depths(network: Network) -> Classify:
+    """Return a function that classifies a batch with forced depths."""
+    return lambda batch, depths: network(batch, depths=depths).logits
+
+
 def without_depths(model: nn.Module) -> Classify:
-    """Let a model that knows no depths be called as if it did."""
+    """Return a function that classifies a batch with a model that has no depths."""
     return lambda batch, _: model(batch)
 
 
 def one_by_one(classify: Classify) -> Classify:
-    """Let each text of a batch be classified by itself."""
+    """Return a function that classifies the texts of a batch one at a time."""
 
     def classify_each(batch: WordBatch, depths: Tensor) -> Tensor:
         lengths = batch.lengths.tolist()
@@ -246,15 +241,10 @@ def one_by_one(classify: Classify) -> Classify:
     return classify_each
 
 
-def quantised_network(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork | None:
-    """Give the network with int8 weights, or nothing where the machine lacks them."""
-    return quantised(network) if available() else None
-
-
 def bare_products(config: ModelConfig, depths: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Give rows, matrix and room for the result of each layer's window product.
+    """Return input, weights and output buffer of each layer's window product.
 
-    The first layer's window is that of the inner vectors with a one beside them.
+    The first layer is folded: its window holds the inner vectors, each with a constant 1 appended.
     """
     gates = 7 * config.hidden_size
     first = torch.rand(gates, 3 * (config.depth_size + 1))
@@ -266,22 +256,3 @@ def bare_products(config: ModelConfig, depths: Tensor) -> list[tuple[Tensor, Ten
         rows = torch.rand(running, matrix.shape[1])
         products.append((rows, matrix, torch.empty(running, gates)))
     return products
-
-
-@contextmanager
-def time_inside(owner: type, method: str) -> Iterator[list[float]]:
-    """Collect the seconds of every call of a method."""
-    original, seconds = getattr(owner, method), []
-
-    def measured(*arguments: Any, **named: Any) -> Any:
-        start = time.perf_counter()
-        try:
-            return original(*arguments, **named)
-        finally:
-            seconds.append(time.perf_counter() - start)
-
-    setattr(owner, method, measured)
-    try:
-        yield seconds
-    finally:
-        setattr(owner, method, original)

@@ -1,20 +1,22 @@
-"""Take times side by side: contestants run in turn, round after round.
+"""Timing of several cases in turns, round after round.
 
-A machine is slower at one moment than at another. Whoever runs in turn shares the slow moments, so
-that the ratio of two medians says more than the medians themselves.
+The speed of a machine varies over time. Cases that run in turns are affected alike, so that the
+ratio of two medians is more reliable than the medians themselves.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median, quantiles
+from typing import Any
 
 from benchmarks.machine import peak_memory
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """Name what is measured; ``run`` does the work of one measurement and gives its seconds."""
+class Case:
+    """One system on one workload; ``run`` does the work once and returns the seconds it took."""
 
     name: str
     lengths: str
@@ -27,22 +29,22 @@ class Contestant:
 
     @property
     def label(self) -> str:
-        """Tell contestants apart on a line of progress."""
+        """A short description for progress messages."""
         depth = "" if self.mean_depth is None else f", depth {self.mean_depth:g}"
         precision = f" {self.precision}" if self.precision else ""
         return f"{self.name}{precision}, {self.lengths}, batch {self.batch}{depth}"
 
 
 @dataclass
-class Times:
-    """Hold what was measured of a contestant: seconds of each round, and megabytes."""
+class Timings:
+    """The seconds of each round of a case, and the megabytes it allocated."""
 
     peak_mb: float | None
     seconds: list[float] = field(default_factory=list)
 
 
 def timed(work: Callable[[], object]) -> Callable[[], float]:
-    """Give a function that does some work and says how many seconds it took."""
+    """Return a function that does some work and returns the seconds it took."""
 
     def run() -> float:
         start = time.perf_counter()
@@ -52,34 +54,53 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
     return run
 
 
-def race(
-    contestants: Sequence[Contestant],
+def run_in_turns(
+    cases: Sequence[Case],
     *,
     rounds: int,
     seconds: float,
     tell: Callable[[str], None],
-) -> list[Times]:
-    """Run all contestants in turn, after a first run that warms up and shows the memory taken.
+) -> list[Timings]:
+    """Run all cases in turns, after a warm-up run of each that also measures its memory.
 
-    Whoever has used up ``seconds`` sits out the later rounds, but has two times at least. Whoever
-    uses them up in the first run has no need of warming up: that run counts.
+    A case that has used up ``seconds`` skips later rounds, but runs at least twice. A warm-up run
+    that alone takes that long is counted as a round.
     """
-    times = []
-    for number, contestant in enumerate(contestants, 1):
-        tell(f"warm-up {number}/{len(contestants)}: {contestant.label}")
-        first, peak = peak_memory(contestant.run)
-        times.append(Times(peak, [first] if first >= seconds else []))
+    timings = []
+    for number, case in enumerate(cases, 1):
+        tell(f"warm-up {number}/{len(cases)}: {case.label}")
+        first, peak = peak_memory(case.run)
+        timings.append(Timings(peak, [first] if first >= seconds else []))
     for number in range(1, rounds + 1):
         tell(f"round {number}/{rounds}")
-        for contestant, found in zip(contestants, times, strict=True):
+        for case, found in zip(cases, timings, strict=True):
             if len(found.seconds) < 2 or sum(found.seconds) < seconds:
-                found.seconds.append(contestant.run())
-    return times
+                found.seconds.append(case.run())
+    return timings
+
+
+@contextmanager
+def time_inside(owner: type, method: str) -> Iterator[list[float]]:
+    """Record the seconds of every call of a method."""
+    original, seconds = getattr(owner, method), []
+
+    def measured(*arguments: Any, **named: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return original(*arguments, **named)
+        finally:
+            seconds.append(time.perf_counter() - start)
+
+    setattr(owner, method, measured)
+    try:
+        yield seconds
+    finally:
+        setattr(owner, method, original)
 
 
 @dataclass(frozen=True)
-class Row:
-    """Hold one line of the table; times are those of one batch, medians over the rounds."""
+class Measurement:
+    """One row of the results; times are medians over the rounds, of one batch."""
 
     name: str
     batch: int
@@ -90,27 +111,27 @@ class Row:
     milliseconds: float
     peak_mb: float | None
     spread: dict[str, float]
-    """Milliseconds of the fastest and slowest round, and the quartiles."""
+    """Milliseconds of the fastest and the slowest round, and the quartiles."""
     rounds: int
     words: int
-    """Words of one measurement."""
+    """Words in all batches of the case."""
 
 
-def make_row(contestant: Contestant, times: Times) -> Row:
-    """Sum up what was measured of one contestant."""
-    milliseconds = sorted(1000 * second / contestant.batches for second in times.seconds)
+def summarise(case: Case, timings: Timings) -> Measurement:
+    """Return the medians and spread of a case."""
+    milliseconds = sorted(1000 * second / case.batches for second in timings.seconds)
     q1, _, q3 = quantiles(milliseconds, method="inclusive")
     spread = {"min": milliseconds[0], "q1": q1, "q3": q3, "max": milliseconds[-1]}
-    return Row(
-        name=contestant.name,
-        batch=contestant.batch,
-        lengths=contestant.lengths,
-        mean_depth=contestant.mean_depth,
-        precision=contestant.precision,
-        words_per_second=round(contestant.words / median(times.seconds), 1),
+    return Measurement(
+        name=case.name,
+        batch=case.batch,
+        lengths=case.lengths,
+        mean_depth=case.mean_depth,
+        precision=case.precision,
+        words_per_second=round(case.words / median(timings.seconds), 1),
         milliseconds=round(median(milliseconds), 3),
-        peak_mb=None if times.peak_mb is None else round(times.peak_mb, 1),
+        peak_mb=None if timings.peak_mb is None else round(timings.peak_mb, 1),
         spread={name: round(value, 3) for name, value in spread.items()},
-        rounds=len(times.seconds),
-        words=contestant.words,
+        rounds=len(timings.seconds),
+        words=case.words,
     )

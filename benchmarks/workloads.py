@@ -1,7 +1,7 @@
-"""Synthetic texts and depths to measure with: always the same ones, and much like real ones.
+"""Synthetic texts and depths: reproducible, with the statistics of real corpora.
 
-The figures below were fitted to the training texts of IMDB and TREC, as Fathomer's tokenizer splits
-them (punctuation marks are words, at most 2,000 per text):
+The constants below were fitted to the training texts of IMDB and TREC, as split by Fathomer's
+tokenizer (punctuation marks are words, at most 2,000 words per text):
 
     lengths     mean and deviation of the logarithm; shortest and longest text
     words       random batches of 1, 32 and 280 texts of IMDB have 159, 2,163 and 9,315 distinct words;
@@ -26,7 +26,7 @@ ZIPF_EXPONENT, ZIPF_SHIFT = 1.2, 2.7
 
 
 class Lengths(NamedTuple):
-    """Describe how long the texts of a corpus are: log-normal, within limits."""
+    """The lengths of the texts in a corpus: log-normal, within bounds."""
 
     name: str
     log_mean: float
@@ -36,11 +36,11 @@ class Lengths(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Give the mean of the log-normal distribution."""
+        """The mean of the log-normal distribution."""
         return math.exp(self.log_mean + self.log_deviation**2 / 2)
 
     def draw(self, texts: int) -> list[int]:
-        """Give the lengths that cut the distribution into parts of equal probability.
+        """Return lengths at equally spaced quantiles of the distribution.
 
         >>> TREC.draw(5)
         [6, 8, 10, 12, 16]
@@ -50,7 +50,7 @@ class Lengths(NamedTuple):
         return [min(max(length, self.shortest), self.longest) for length in drawn]
 
     def texts_of(self, words: int) -> int:
-        """Say how many texts have about so many words."""
+        """Return the number of texts that have about so many words."""
         return max(1, round(words / self.mean))
 
 
@@ -60,7 +60,7 @@ TREC = Lengths("trec", 2.281, 0.382, 3, 37)
 
 @dataclass(frozen=True)
 class Workload:
-    """Hold batches of equally many texts; one measurement runs them all."""
+    """Batches of equally many texts; one measurement runs all of them."""
 
     lengths: str
     batch: int
@@ -69,11 +69,11 @@ class Workload:
 
     @property
     def words(self) -> int:
-        """Count the words of all batches."""
+        """Number of words in all batches."""
         return sum(batch.num_words for batch in self.batches)
 
     def depths(self, mean: float, *, max_depth: int) -> list[Tensor]:
-        """Give each word of each batch a depth."""
+        """Return a depth for each word of each batch."""
         drawn = draw_depths(self.words, mean=mean, max_depth=max_depth)
         return list(torch.split(drawn, [batch.num_words for batch in self.batches]))
 
@@ -81,7 +81,7 @@ class Workload:
 def make_workload(
     lengths: Lengths, *, batch: int, batches: int = 1, vocabulary: int = 30_000
 ) -> Workload:
-    """Write batches of texts, in an order that has nothing to do with their lengths."""
+    """Return batches of random texts, shuffled so that their lengths are in no order."""
     random = np.random.default_rng(0)
     drawn = random.permutation(lengths.draw(batch * batches)).tolist()
     words = draw_words(sum(drawn), vocabulary=vocabulary, random=random)
@@ -91,13 +91,13 @@ def make_workload(
 
 
 def draw_words(count: int, *, vocabulary: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ids of words, the most frequent first, after Zipf and Mandelbrot."""
+    """Draw word ids from a Zipf-Mandelbrot distribution; id 0 is the most frequent."""
     weights = (np.arange(1, vocabulary + 1) + ZIPF_SHIFT) ** -ZIPF_EXPONENT
     return random.choice(vocabulary, count, p=weights / weights.sum())
 
 
 def depth_probabilities(mean: float, *, max_depth: int) -> list[float]:
-    """Give the distribution over 1..max_depth of this mean that has the largest entropy.
+    """Return the maximum-entropy distribution over 1..max_depth with this mean.
 
     >>> [round(p, 3) for p in depth_probabilities(2, max_depth=3)]
     [0.333, 0.333, 0.333]
@@ -117,7 +117,7 @@ def depth_probabilities(mean: float, *, max_depth: int) -> list[float]:
 
 
 def draw_depths(count: int, *, mean: float, max_depth: int) -> Int[Tensor, " N"]:
-    """Give words depths with this mean, in random order; the counts of depths are not random."""
+    """Return depths with this mean in random order; how often each occurs is not random."""
     cumulative = np.cumsum(depth_probabilities(mean, max_depth=max_depth))
     quantiles = (np.arange(count) + 0.5) / count
     depths = np.searchsorted(cumulative, quantiles).clip(max=max_depth - 1) + 1
@@ -125,7 +125,7 @@ def draw_depths(count: int, *, mean: float, max_depth: int) -> Int[Tensor, " N"]
 
 
 def word_names(count: int) -> list[str]:
-    """Spell words in letters, the frequent ones shorter: about as long as English ones.
+    """Return distinct words of letters, shorter for frequent ids and about as long as in English.
 
     >>> word_names(30)[24:28]
     ['yy', 'zz', 'aaaa', 'abab']
@@ -134,7 +134,7 @@ def word_names(count: int) -> list[str]:
 
 
 def _code(number: int) -> str:
-    """Count in letters: a, b, ..., z, aa, ab, ..."""
+    """Return a number in letters: a, b, ..., z, aa, ab, ..."""
     letters = ""
     number += 1
     while number:
@@ -144,7 +144,7 @@ def _code(number: int) -> str:
 
 
 def write_texts(workload: Workload, names: Sequence[str]) -> list[str]:
-    """Write out the texts of a workload."""
+    """Return the texts of a workload as strings."""
     return [
         " ".join(names[word] for word in text.tolist())
         for batch in workload.batches

@@ -1,156 +1,160 @@
-"""The load test itself: it finds what is wrong, and measures a real service."""
+"""The load test finds wrong, failed and lost answers, and measures a real service."""
 
-import asyncio
 import json
-import math
-from types import SimpleNamespace
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from itertools import count
 
 import pytest
 
-import benchmarks.serving as load_module
-from benchmarks.serving import Workload, _growth, _saturation, bench_serve
-from benchmarks.wire import Reply, Run, closed_loop, open_loop, post
+from benchmarks.load import generate_load, outcome_of
+from benchmarks.serving import make_requests
 from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+# Not importorskip: importing locust would patch the standard library of the tests.
+pytestmark = pytest.mark.skipif(find_spec("locust") is None, reason="locust is not installed")
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("load") / "model"
-    tiny_artifact().save(folder)
-    return folder
+def request_and_answer():
+    """A request, and the body of the right answer to it."""
+    [request, *_] = make_requests(Predictor(tiny_artifact()), texts_per_request=5)
+    return request, json.dumps({"predictions": request["expected"]}).encode()
 
 
-@pytest.fixture(scope="module")
-def work():
-    return Workload.of(Predictor(tiny_artifact()), texts_per_request=200)
+REFUSAL = b'{"error": {"code": "queue_words", "message": "", "limit": 5}}'
 
 
-def served_by(answer, scenario):
-    """Run a scenario beside a server that writes ``answer(number)`` for each request it reads."""
-
-    async def serve_and_run():
-        numbers = iter(range(10_000))
-
-        async def talk(reader, writer):
-            while await reader.read(65536):
-                found = answer(next(numbers))
-                if found is None:
-                    break
-                writer.write(found)
-            writer.close()
-
-        server = await asyncio.start_server(talk, "127.0.0.1", 0)
-        async with server:
-            return await scenario(server.sockets[0].getsockname()[1])
-
-    return asyncio.run(asyncio.wait_for(serve_and_run(), 20))
-
-
-def reply(status, body=b"{}", head=b""):
-    return b"HTTP/1.1 %d x\r\n%scontent-length: %d\r\n\r\n" % (status, head, len(body)) + body
-
-
-def test_it_measures_a_service_and_compares_every_answer(model):
-    found = bench_serve(
-        model, connections=4, texts_per_request=50, workers=2, seconds=0.5, overload_seconds=1
-    )
+def test_a_service_is_measured_and_every_answer_checked(bench, tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    options = ["--connections", "4", "--texts-per-request", "50", "--seconds", "1"]
+    code, out, err = bench("serving", "model", *options, "--workers", "2", "--json")
+    assert code == 0, err
+    found = json.loads(out)
     assert found["correctness"]["statuses"] == {"200": 12}
-    for phase in ("correctness", "saturation", "half", "double"):
-        assert (found[phase]["wrong"], found[phase]["lost"]) == (0, 0)
+    for phase in ("correctness", "saturation", "half", "overload"):
+        assert found[phase]["right"] > 0
+        assert [found[phase][name] for name in ("wrong", "failed", "lost")] == [0, 0, 0]
+        assert 0 < found[phase]["p50_ms"] <= found[phase]["p99_ms"]
         assert set(found[phase]["statuses"]) <= {"200", "429"}
+        assert found[phase]["memory_mb"]["peak"] > 50
     saturation = found["saturation"]
-    assert saturation["texts_per_second"] > 0
     assert saturation["service_cpu_ms_per_request"] > saturation["client_cpu_ms_per_request"] > 0
-    assert found["double"]["offered_per_second"] == pytest.approx(
-        2 * saturation["requests_per_second"], abs=0.2
+    assert saturation["part_of_offline"] == pytest.approx(
+        saturation["texts_per_second"] / saturation["offline_texts_per_second"], abs=0.001
     )
-    assert found["double"]["memory_mb"]["last_quarter"] > 50
+    offered = found["overload"]["offered_per_second"]
+    assert offered == pytest.approx(2 * saturation["requests_per_second"], abs=0.2)
     assert (found["exit_code"], found["log"]) == (0, [])
 
 
-def test_an_answer_that_is_not_the_predictors_is_found(work):
-    [first] = [[p.to_dict() for p in predictions] for predictions in work.expected[:1]]
-    right = json.dumps({"predictions": first}).encode()
-    other = json.loads(right)
-    other["predictions"][3]["probabilities"]["positive"] += 1e-4
-    fewer = {"predictions": first[:-1]}
-    bodies = [right, json.dumps(other).encode(), json.dumps(fewer).encode()]
-    replies = [Reply(0, 200, body, 0.1) for body in bodies]
-    assert work.wrong(Run(replies)) == 2
-    assert work.wrong(Run([Reply(0, 429, b"", 0.1)])) == 0
+def test_an_answer_must_equal_the_prediction_of_each_text_in_order(request_and_answer):
+    request, right = request_and_answer
+    expected = request["expected"]
+
+    def outcome(predictions):
+        return outcome_of(200, json.dumps({"predictions": predictions}).encode(), expected)
+
+    near, far = json.loads(right)["predictions"], json.loads(right)["predictions"]
+    near[3]["probabilities"]["positive"] += 9e-6
+    far[3]["probabilities"]["positive"] += 1e-4
+    assert outcome(expected) == outcome(near) == "right"
+    assert outcome(far) == "wrong"
+    assert outcome(expected[:-1]) == "wrong"
+    assert outcome([*expected[1:], expected[0]]) == "wrong"
+    assert outcome([{**expected[0], "label": "other"}, *expected[1:]]) == "wrong"
 
 
-def test_what_is_lost_and_what_comes_unasked_is_counted():
-    answers = [reply(200), reply(429), None, reply(200) + b"more", reply(200)]
-
-    async def scenario(port):
-        return await closed_loop(port, [post("/", b"")], connections=1, most=5)
-
-    run = served_by(lambda number: answers[number], scenario)
-    assert run.statuses == {0: 1, 200: 3, 429: 1}
-    assert run.unasked == 4
-
-
-def test_a_connection_that_the_server_ends_is_not_used_again():
-    async def scenario(port):
-        return await closed_loop(port, [post("/", b"")], connections=2, most=20)
-
-    run = served_by(lambda _: reply(200, head=b"connection: close\r\n"), scenario)
-    assert run.statuses == {200: 20}
+@pytest.mark.parametrize(
+    ("status", "body", "outcome"),
+    [
+        (200, b"{}", "wrong"),
+        (200, b"no JSON", "wrong"),
+        (429, REFUSAL, "refused"),
+        (503, REFUSAL, "refused"),
+        (429, b"busy", "failed"),
+        (429, b'{"error": "busy"}', "failed"),
+        (500, REFUSAL, "failed"),
+        (0, b"", "lost"),
+    ],
+)
+def test_a_refusal_must_name_its_limit_and_other_statuses_are_failures(status, body, outcome):
+    assert outcome_of(status, body, []) == outcome
 
 
-def test_an_open_loop_sends_by_the_clock_and_counts_from_when_it_was_due():
-    async def scenario(port):
-        return await open_loop(port, [post("/", b"")], rate=50, seconds=1, connections=100)
+@contextmanager
+def fake_service(answers):
+    """Serve a list of answers in turns: a status and body, None to close, or a part of a body."""
+    numbers = count()
 
-    run = served_by(lambda _: reply(200), scenario)
-    assert run.statuses == {200: 51}
-    assert 0.9 < run.seconds < 5
-    assert run.quantile(0.5) <= run.quantile(0.99)
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            answer = answers[next(numbers) % len(answers)]
+            if answer is None:
+                self.close_connection = True
+                return
+            status, body, *cut = answer
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: cut[0]] if cut else body)
+            self.close_connection = bool(cut)
 
-def test_an_open_loop_without_a_free_connection_says_what_it_did_not_send():
-    async def scenario(port):
-        return await open_loop(port, [post("/", b"")], rate=100, seconds=0.5, connections=3)
+        def log_message(self, *_):
+            pass
 
-    async def silent():
-        async def wait_a_while(_, writer):
-            await asyncio.sleep(3)
-            writer.close()
-
-        server = await asyncio.start_server(wait_a_while, "127.0.0.1", 0)
-        async with server:
-            return await scenario(server.sockets[0].getsockname()[1])
-
-    run = asyncio.run(silent())
-    assert run.statuses == {0: 3}
-    assert run.unsent == 48
-
-
-def test_growth_compares_the_ends_and_not_a_peak():
-    assert _growth([100, 110, 110, 300, 110, 110, 111, 111]) == {
-        "before": 100,
-        "first_quarter": 105,
-        "last_quarter": 111,
-        "most": 300,
-    }
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
-def test_what_is_refused_or_lost_is_no_throughput():
-    replies = [Reply(0, status, b"", 0.1) for status in (200, 429, 0, 200, 503)]
-    assert Run(replies, seconds=0.5).good_per_second == 4
+def loaded(port, request, *, users=1, rate=None, seconds=30, max_requests):
+    plan = {"port": port, "users": users, "rate": rate, "seconds": seconds}
+    plan |= {"max_requests": max_requests, "requests": [request]}
+    return generate_load(plan, watch=lambda: None)
 
 
-def test_a_service_that_refuses_all_has_no_throughput(work, monkeypatch):
-    refused = Run([Reply(0, 429, b"", 0.1)] * 5, seconds=0.1)
-    monkeypatch.setattr(load_module, "_closed", lambda *_, **__: refused)
-    predictor = Predictor(tiny_artifact())
-    found = _saturation(SimpleNamespace(cpu_seconds=0.0), work, predictor, 2, 0.1, 1)
-    assert found["requests_per_second"] == found["texts_per_second"] == 0
+def test_wrong_refused_failed_and_lost_answers_are_counted_separately(request_and_answer):
+    request, right = request_and_answer
+    answers = [
+        (200, right),
+        (200, b"{}"),
+        (429, REFUSAL),
+        (500, b"{}"),
+        None,
+        (200, right, 20),
+    ]
+    with fake_service(answers) as port:
+        found = loaded(port, request, max_requests=12)
+    counts = {name: found[name] for name in ("right", "wrong", "refused", "failed", "lost")}
+    assert counts == {"right": 2, "wrong": 2, "refused": 2, "failed": 2, "lost": 4}
+    assert found["statuses"] == {"0": 4, "200": 4, "429": 2, "500": 2}
 
 
-def test_no_good_answer_has_no_times():
-    assert math.isnan(Run([Reply(0, 429, b"", 0.1)]).quantile(0.5))
+def test_a_service_that_refuses_everything_has_no_latency(request_and_answer):
+    request, _ = request_and_answer
+    with fake_service([(429, REFUSAL)]) as port:
+        found = loaded(port, request, users=3, max_requests=30)
+    assert (found["refused"], found["right"], found["p99_ms"]) == (30, 0, None)
+
+
+def test_a_rate_is_kept_until_the_time_is_up(request_and_answer):
+    request, right = request_and_answer
+    with fake_service([(200, right)]) as port:
+        found = loaded(port, request, users=10, rate=50, seconds=2, max_requests=1_000)
+    assert 50 <= found["right"] <= 110
+
+
+def test_only_the_load_generator_imports_locust():
+    command = "import sys, benchmarks.serving; sys.exit('gevent' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command]).returncode == 0

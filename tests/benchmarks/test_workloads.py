@@ -1,4 +1,4 @@
-"""The texts and depths that are measured with are like real ones, and always the same."""
+"""Synthetic texts and depths resemble real ones and are reproducible."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from fathomer.text.tokenizer import Tokenizer
 from tests.data.real import real_data
 
 
-def test_lengths_are_those_of_the_corpora():
+def test_lengths_have_the_statistics_of_the_corpora():
     imdb, trec = IMDB.draw(1000), TREC.draw(1000)
     assert np.mean(imdb) == pytest.approx(268.9, rel=0.02)
     assert np.mean(trec) == pytest.approx(10.5, rel=0.02)
@@ -29,7 +29,7 @@ def test_lengths_are_those_of_the_corpora():
     assert sum(length > 600 for length in imdb) == pytest.approx(70, abs=20)
 
 
-def test_lengths_are_those_of_the_real_trec():
+def test_lengths_are_fitted_to_the_real_trec():
     source = open_source("trec", data_dir=real_data("trec"))
     encoded = Tokenizer.from_words().encode([e.text for e in source.train], max_words=2000)
     lengths = np.array([len(words.ids) for words in encoded])
@@ -46,19 +46,19 @@ def test_words_repeat_as_often_as_in_real_reviews():
     assert len(batch.words.unique()) == pytest.approx(2163, rel=0.1)
 
 
-def test_a_workload_is_always_the_same():
+def test_a_workload_is_reproducible():
     first, second = (make_workload(TREC, batch=4, batches=3) for _ in range(2))
     assert len(first.batches) == 3
-    for mine, other in zip(first.batches, second.batches, strict=True):
-        assert torch.equal(mine.words, other.words)
-        assert torch.equal(mine.lengths, other.lengths)
+    for one, other in zip(first.batches, second.batches, strict=True):
+        assert torch.equal(one.words, other.words)
+        assert torch.equal(one.lengths, other.lengths)
     assert torch.equal(
         torch.cat(first.depths(3, max_depth=9)), torch.cat(second.depths(3, max_depth=9))
     )
 
 
 @pytest.mark.parametrize("mean", [1, 2, 3, 5, 7.5, 9])
-def test_depths_have_the_mean_that_was_asked_for(mean):
+def test_depths_have_the_given_mean(mean):
     probabilities = depth_probabilities(mean, max_depth=9)
     assert sum(probabilities) == pytest.approx(1)
     assert sum(d * p for d, p in enumerate(probabilities, 1)) == pytest.approx(mean)
@@ -68,7 +68,7 @@ def test_depths_have_the_mean_that_was_asked_for(mean):
     assert depths.max() <= 9
 
 
-def test_depths_are_spread_as_evenly_as_the_mean_allows():
+def test_depths_have_the_maximum_entropy_for_their_mean():
     assert depth_probabilities(5, max_depth=9) == pytest.approx([1 / 9] * 9)
     falling = depth_probabilities(3, max_depth=9)
     ratios = [after / before for before, after in pairwise(falling)]
@@ -76,7 +76,7 @@ def test_depths_are_spread_as_evenly_as_the_mean_allows():
     assert 0 < ratios[0] < 1
 
 
-def test_every_word_has_a_name_of_its_own_that_the_tokenizer_knows():
+def test_every_word_has_a_distinct_name_that_is_one_token():
     names = word_names(30_000)
     assert len(set(names)) == 30_000
     workload = make_workload(TREC, batch=5)

@@ -1,4 +1,4 @@
-"""A real service and a real browser, for the tests of the page and its pictures."""
+"""A running service and a real browser, for the tests and screenshots of the page."""
 
 import csv
 import json
@@ -15,14 +15,14 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 @contextmanager
 def serving(folder, *options):
-    """Serve a model; give the address of its page."""
+    """Serve a model; yield the address of its page."""
     with service(folder, *options) as running:
         yield f"http://127.0.0.1:{running.port}/"
 
 
 @contextmanager
 def browsing():
-    """Start Debian's chromium."""
+    """Start the installed Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -33,30 +33,30 @@ def browsing():
         browser.close()
 
 
-def ask(page, text):
-    """Type a text and wait for the answer."""
+def classify(page, text):
+    """Type a text and wait for its prediction."""
     with page.expect_response("**/v1/predict"):
-        page.get_by_label("Text to read").fill(text)
+        page.get_by_label("Text to classify").fill(text)
     page.locator("#answer[aria-busy=false]").wait_for(state="attached")
 
 
 def expected(text):
-    """Answer as the predictor does, without a service."""
-    [answer] = Predictor(tiny_artifact()).predict([text])
-    return answer
+    """Return the prediction made without a service."""
+    [prediction] = Predictor(tiny_artifact()).predict([text])
+    return prediction
 
 
 def shown_words(page):
-    """Read the words off the page: text and number."""
+    """Return the words on the page as pairs of text and depth."""
     words = page.locator(".word").all()
     return [
-        (word.locator(".text").text_content(), int(word.locator(".sounding").text_content()))
+        (word.locator(".text").text_content(), int(word.locator(".depth").text_content()))
         for word in words
     ]
 
 
 def drop(page, name, content):
-    """Drop a file on the page, as a person does with the mouse."""
+    """Drop a file on the page."""
     script = """([name, content]) => {
         const transfer = new DataTransfer();
         transfer.items.add(new File([content], name));
@@ -67,27 +67,29 @@ def drop(page, name, content):
         page.dispatch_event("body", event, {"dataTransfer": transfer})
 
 
-def read_all(page):
-    page.get_by_role("button", name="Read them all").click()
+def classify_all(page):
+    """Classify several texts and wait until that is done."""
+    page.get_by_role("button", name="Classify all").click()
     page.locator("#stop").wait_for(state="hidden")
 
 
 def downloaded(page):
+    """Download the predictions; return the rows of the CSV file."""
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download as csv").click()
+        page.get_by_role("button", name="Download CSV").click()
     with Path(download.value.path()).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def refuse(page, status, **headers):
-    """Let the service refuse the next question."""
+def mock_error(page, status, **headers):
+    """Answer the next request with an error."""
     body = json.dumps({"error": {"code": "a_code", "message": "a sentence"}})
     answer = {"status": status, "body": body, "headers": headers}
     page.route("**/v1/predict", lambda route: route.fulfill(**answer), times=1)
 
 
-def invent(page, *, label, words, **more):
-    """Let the service answer the next question with this."""
+def mock_prediction(page, *, label, words, **more):
+    """Answer the next request with this prediction."""
     answer = {"label": label, "probabilities": {label: 1}, "truncated": False, "words": words}
     answer.update(more)
     body = json.dumps({"predictions": [answer]})
@@ -95,7 +97,7 @@ def invent(page, *, label, words, **more):
 
 
 def colour(page, name):
-    """Read a colour of the style sheet as red, green and blue from 0 to 1."""
+    """Return a colour of the style sheet as red, green and blue from 0 to 1."""
     script = "name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`)"
     digits = page.evaluate(script, name).strip().removeprefix("#")
     digits = "".join(d * 2 for d in digits) if len(digits) == 3 else digits
@@ -103,7 +105,7 @@ def colour(page, name):
 
 
 def contrast(one, other):
-    """Give the ratio of two colours' luminances, as WCAG 2 defines it."""
+    """Return the contrast ratio of two colours, as defined by WCAG 2."""
 
     def luminance(channels):
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

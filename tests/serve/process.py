@@ -1,21 +1,46 @@
-"""A real service in a process of its own, and plain ways to talk to it."""
+"""A service in a process of its own, and simple clients for it."""
 
 import http.client
 import json
+import select
 import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from typing import NamedTuple
 
+LOOPBACK = "127.0.0.1"
+PREDICT = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"
+"""Request line and first header of a prediction request."""
+
+
+def post(body):
+    """Return the bytes of a prediction request."""
+    return PREDICT + b"content-length: %d\r\n\r\n" % len(body) + body
+
+
+def question(*texts, **settings):
+    """Return the bytes of a prediction request for these texts."""
+    return post(json.dumps({"texts": texts, **settings}, ensure_ascii=False).encode())
+
 
 class Service(NamedTuple):
+    """A running service."""
+
     process: subprocess.Popen
     port: int
 
+    def connect(self):
+        """Open a connection that can be used for several requests."""
+        return http.client.HTTPConnection(LOOPBACK, self.port, timeout=60)
+
+    def connect_raw(self):
+        """Open a plain socket."""
+        return socket.create_connection((LOOPBACK, self.port), timeout=20)
+
     def ask(self, method, path, body=None, headers=None):
-        """Send a request; give status, headers in lower case, and the body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        """Send a request; return the status, the headers in lower case and the body."""
+        connection = self.connect()
         try:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
@@ -25,24 +50,34 @@ class Service(NamedTuple):
             connection.close()
 
     def predict(self, texts, **settings):
-        """Ask for answers; give status and content."""
+        """Request predictions; return the status and the content."""
         body = json.dumps({"texts": texts, **settings})
         status, _, content = self.ask("POST", "/v1/predict", body)
         return status, json.loads(content)
 
     def raw(self, data):
-        """Send bytes, and give all that comes back until the service hangs up."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+        """Send bytes; return all that comes back until the service closes the connection."""
+        with self.connect_raw() as connection:
             connection.sendall(data)
-            received = b""
-            while part := connection.recv(65536):
-                received += part
-            return received
+            return read_all(connection)
+
+
+def read_all(connection):
+    """Return everything that arrives on a socket until it is closed."""
+    received = b""
+    while part := connection.recv(65536):
+        received += part
+    return received
+
+
+def readable(connection, seconds):
+    """Whether the other side sends something or closes the connection within some seconds."""
+    return bool(select.select([connection], [], [], seconds)[0])
 
 
 @contextmanager
 def service(folder, *options):
-    """Start ``fathomer serve`` on a free port; end it with SIGTERM."""
+    """Start ``fathomer serve`` on a free port; stop it with SIGTERM."""
     command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""The pictures of the page in docs/: ``python -m tests.serve.screenshots MODEL_DIR``."""
+"""Take the screenshots in docs/: ``python -m tests.serve.screenshots MODEL_DIR``."""
 
 import sys
 from pathlib import Path
@@ -9,8 +9,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 TEXT = "Although the soup was bland, I see every reason to recommend this dinner."
 
 
-def take_pictures(model: Path) -> None:
-    """Picture a sentence in light on a desk and in dark on a phone."""
+def take_screenshots(model: Path) -> None:
+    """Take one of the light theme on a desktop and one of the dark theme on a phone."""
     with serving(model) as address, browsing() as browser:
         for name, width, scheme in (("desktop", 1280, "light"), ("phone", 390, "dark")):
             size = {"width": width, "height": 844}
@@ -30,4 +30,4 @@ def take_pictures(model: Path) -> None:
 
 
 if __name__ == "__main__":
-    take_pictures(Path(sys.argv[1]))
+    take_screenshots(Path(sys.argv[1]))

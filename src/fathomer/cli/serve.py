@@ -16,23 +16,23 @@ def serve(
     folder: Folder,
     host: Annotated[str, typer.Option(metavar="H", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="P", min=0, max=65535, help="Port; 0 takes a free one.")
+        int, typer.Option(metavar="P", min=0, max=65535, help="Port; 0 picks a free one.")
     ] = 8000,
     limit: Annotated[
         list[str] | None, typer.Option(metavar="NAME=N", help="Change a limit (docs/serving.md).")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ask clients for the token in this file.")
+        Path | None, typer.Option(metavar="FILE", help="Require the token in this file.")
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Answer requests for this host name, too."),
+        typer.Option(metavar="NAME", help="Also accept requests for this host name."),
     ] = None,
     precision: Precision = "float32",
     workers: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, max=64, help="Processes that read, each with a copy of the model."
+            metavar="N", min=1, max=64, help="Worker processes, each with a copy of the model."
         ),
     ] = 1,
     threads: Annotated[
@@ -40,20 +40,20 @@ def serve(
         typer.Option(
             metavar="N",
             min=1,
-            help="Threads of each copy; by default all cores but one, or a share of all.",
+            help="Threads per copy of the model; default: all cores but one, or an equal share.",
         ),
     ] = None,
 ) -> None:
-    """Answer over HTTP, with a page for people at /.
+    """Serve a model over HTTP, with a web page at /.
 
     Example: fathomer serve model --port 8000 --limit queue_words=50000
     """
     from fathomer.serve.limits import Limits, model_threads
 
     try:
-        from fathomer.serve.app import create_app
+        from fathomer.serve.routes import create_app
         from fathomer.serve.server import run
-        from fathomer.serve.worker import started
+        from fathomer.serve.worker import start_workers
     except ImportError as error:
         raise MissingExtraError(
             f"{error.name} is not installed; pip install 'fathomer[serve]'"
@@ -67,8 +67,8 @@ def serve(
     torch.set_num_threads(threads)
     limits = Limits.from_assignments(limit or [])
     token = _read_token(token_file) if token_file else None
-    guarded = allowed_host or (host in LOOPBACK and not token)
-    hosts = [name.lower() for name in allowed_host or ()] if guarded else None
+    check_hosts = allowed_host or (host in LOOPBACK and not token)
+    hosts = [name.lower() for name in allowed_host or ()] if check_hosts else None
     config = folder / CONFIG
     digest = sha256_of(config) if config.is_file() else ""  # before loading: workers compare it
     predictor = open_model(folder, precision, "cpu")
@@ -76,11 +76,11 @@ def serve(
     def announce(address: str) -> None:
         typer.echo(f"serving {folder} at {address}", err=True)
 
-    number = workers if workers > 1 else 0  # one alone is this process
-    with started(
+    number = workers if workers > 1 else 0  # a single copy runs in this process
+    with start_workers(
         predictor, folder, digest, number=number, precision=precision, threads=threads
-    ) as others:
-        app = create_app(predictor, workers=others, limits=limits, token=token, hosts=hosts)
+    ) as started:
+        app = create_app(predictor, workers=started, limits=limits, token=token, hosts=hosts)
         run(app, limits=limits, host=host, port=port, announce=announce)
 
 
@@ -89,5 +89,5 @@ def _read_token(path: Path) -> str:
         raise MissingFileError(f"{path}: no such file")
     token = path.read_text(encoding="utf-8", errors="replace").strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError(f"{path}: a token is one line of visible ASCII characters")
+        raise ConfigError(f"{path}: expected a token of printable ASCII characters, without spaces")
     return token

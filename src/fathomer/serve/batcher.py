@@ -1,8 +1,8 @@
-"""Micro-batching: requests of all connections meet in one queue, and one thread owns the model.
+"""Micro-batching: all connections share one queue, and one thread owns each copy of the model.
 
-The thread takes as many waiting texts as fit a budget of words, predicts them together and answers.
-A long request is read in several batches; one that was dropped meanwhile costs nothing any more.
-With several copies of the model each has its thread, and those at rest share what waits.
+A thread takes as many queued texts as fit the word budget of a batch, predicts them together and
+delivers the answers. A long request is spread over several batches, and what is left of a request
+that was dropped in the meantime is not read. Threads of several copies share the queue.
 """
 
 import asyncio
@@ -20,41 +20,41 @@ from fathomer.text.tokenizer import Words
 
 logger = logging.getLogger(__name__)
 
-_ROUND = 1.0
-"""Seconds after which a thread without work looks whether its copy of the model still lives."""
+_CHECK_SECONDS = 1.0
+"""How often an idle thread checks that its copy of the model is alive."""
 
 
 class QueueFullError(Exception):
-    """Report that too much waits for the model; the argument names the limit."""
+    """A full queue; the argument is the name of the limit."""
 
 
-class Answering(Protocol):
-    """Answer texts that are split already, as :class:`fathomer.predictor.Predictor` does."""
+class BatchPredictor(Protocol):
+    """A predictor of texts that are already split into words."""
 
     def predict_words(
         self, texts: list[str], words: list[Words], *, max_depth: int | None = None
     ) -> list[Prediction]:
-        """Give one answer per text, in order."""
+        """Return one prediction per text, in order."""
         ...
 
 
 @runtime_checkable
-class Mortal(Protocol):
-    """Answer with something that can die, as a process can."""
+class RestartablePredictor(Protocol):
+    """A predictor in another process, which may die."""
 
     @property
-    def able(self) -> bool:
-        """Say whether it lives."""
+    def alive(self) -> bool:
+        """Whether the process can make predictions."""
         ...
 
-    def revive(self) -> None:
-        """Come back only when it lives, or when the service ends."""
+    def ensure_alive(self) -> None:
+        """Restart the process if it died; return when it is alive or the service shuts down."""
         ...
 
 
 @dataclass(eq=False)
-class Pending:
-    """Hold a request that waits: its texts, how many of them were taken, the answers so far."""
+class PendingRequest:
+    """A queued request and the predictions made for it so far."""
 
     texts: list[str]
     words: list[Words]
@@ -62,29 +62,30 @@ class Pending:
     answer: "asyncio.Future[list[Prediction]]"
     costs: list[int] = field(init=False)
     taken: int = 0
+    """Number of texts that are already part of a batch."""
     predictions: dict[int, Prediction] = field(default_factory=dict)
-    """By the number of the text: parts may be answered in any order."""
+    """Keyed by the index of the text, because batches may finish in any order."""
     dropped: bool = False
 
     def __post_init__(self) -> None:
-        # An empty text counts as a word: a million of them is no free batch.
+        # An empty text counts as one word, so that a batch cannot hold any number of them.
         self.costs = [max(1, len(words.ids)) for words in self.words]
 
 
-class Part(NamedTuple):
-    """Name the texts of a request that are in a batch."""
+class TextRange(NamedTuple):
+    """The texts of a request that are in one batch."""
 
-    pending: Pending
+    request: PendingRequest
     start: int
     end: int
 
 
 class Batcher:
-    """Own each copy of the model in one thread, and answer what is submitted."""
+    """A queue of requests and the threads that answer them."""
 
     def __init__(
         self,
-        predictors: Sequence[Answering],
+        predictors: Sequence[BatchPredictor],
         limits: Limits,
         *,
         observe: Callable[[list[Prediction]], None] = lambda _: None,
@@ -92,18 +93,17 @@ class Batcher:
         self._predictors = predictors
         self._limits = limits
         self._observe = observe
-        self._queue: deque[Pending] = deque()
+        self._queue: deque[PendingRequest] = deque()
         self._queued_words = 0
         self._changed = threading.Condition()
         self._closing = True
         self._threads: list[threading.Thread] = []
-        self._resting = 0
-        """Threads that are not at work."""
+        self._idle_threads = 0
 
-    # What the event loop calls
+    # Called from the event loop
 
     def start(self) -> None:
-        """Start the threads; after an end, new ones."""
+        """Start the threads; may be called again after ``close``."""
         self._closing = False
         self._threads = [
             threading.Thread(target=self._work, args=[each], name="fathomer-model", daemon=True)
@@ -113,22 +113,24 @@ class Batcher:
             thread.start()
 
     def close(self) -> None:
-        """Take no more, answer what is queued, and end the threads."""
+        """Accept no more requests, answer the queued ones and stop the threads."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         end = time.monotonic() + self._limits.deadline_seconds
-        for thread in self._threads:  # whoever is not done by then has nobody waiting for it
+        for thread in self._threads:  # by then the deadlines of all requests have passed
             thread.join(max(0.1, end - time.monotonic()))
 
     @property
     def ready(self) -> bool:
-        """Tell whether requests are taken, and somebody can answer them."""
-        alive = not self._closing and all(thread.is_alive() for thread in self._threads)
-        return alive and any(not isinstance(p, Mortal) or p.able for p in self._predictors)
+        """Whether requests are accepted and a predictor is alive."""
+        running = not self._closing and all(thread.is_alive() for thread in self._threads)
+        return running and any(
+            not isinstance(each, RestartablePredictor) or each.alive for each in self._predictors
+        )
 
     def check_room(self) -> None:
-        """Raise an error if nothing more may wait."""
+        """Raise ``QueueFullError`` if no more requests can be queued."""
         for name, waiting in (
             ("queue_words", self._queued_words),
             ("queue_requests", len(self._queue)),
@@ -138,74 +140,77 @@ class Batcher:
 
     @property
     def queued_words(self) -> int:
-        """Count the words that wait."""
+        """Number of queued words."""
         return self._queued_words
 
     @property
     def queued_requests(self) -> int:
-        """Count the requests that wait."""
+        """Number of queued requests."""
         return len(self._queue)
 
-    def submit(self, texts: list[str], words: list[Words], *, max_depth: int | None) -> Pending:
+    def submit(
+        self, texts: list[str], words: list[Words], *, max_depth: int | None
+    ) -> PendingRequest:
         """Queue a request; its ``answer`` is a future of the running event loop."""
-        pending = Pending(texts, words, max_depth, asyncio.get_running_loop().create_future())
+        future = asyncio.get_running_loop().create_future()
+        request = PendingRequest(texts, words, max_depth, future)
         if not texts:
-            pending.answer.set_result([])
-            return pending
+            request.answer.set_result([])
+            return request
         with self._changed:
             self.check_room()
-            self._queue.append(pending)
-            self._queued_words += sum(pending.costs)
-            # Waking a thread for each request would cost it more than it gains.
+            self._queue.append(request)
+            self._queued_words += sum(request.costs)
+            # Waking a thread for every request would cost more time than it saves.
             if len(self._queue) == 1 or self._queued_words >= self._limits.batch_words:
                 self._changed.notify()
-        return pending
+        return request
 
-    def drop(self, pending: Pending) -> None:
-        """Forget a request: what the model has not begun to read of it will not be read."""
+    def drop(self, request: PendingRequest) -> None:
+        """Remove a request; texts of it that are not yet in a batch will not be read."""
         with self._changed:
-            pending.dropped = True
-            if pending in self._queue:
-                self._queue.remove(pending)
-                self._queued_words -= sum(pending.costs[pending.taken :])
+            request.dropped = True
+            if request in self._queue:
+                self._queue.remove(request)
+                self._queued_words -= sum(request.costs[request.taken :])
 
-    # What the threads do
+    # Run by the threads
 
-    def _work(self, predictor: Answering) -> None:
+    def _work(self, predictor: BatchPredictor) -> None:
         while True:
-            if isinstance(predictor, Mortal):
-                predictor.revive()  # meanwhile it takes nothing: others may be able to answer
+            if isinstance(predictor, RestartablePredictor):
+                predictor.ensure_alive()  # takes no work meanwhile: another one may do it
             batch = self._take()
             if batch is None:
                 return
-            groups: dict[int | None, list[Part]] = {}
+            groups: dict[int | None, list[TextRange]] = {}
             for part in batch:
-                groups.setdefault(part.pending.max_depth, []).append(part)
+                groups.setdefault(part.request.max_depth, []).append(part)
             for max_depth, parts in groups.items():
-                if wanted := [part for part in parts if not part.pending.dropped]:
+                if wanted := [part for part in parts if not part.request.dropped]:
                     self._answer(predictor, wanted, max_depth)
 
-    def _take(self) -> list[Part] | None:
-        """Wait for requests, then a little for company; give None when there will be no more.
+    def _take(self) -> list[TextRange] | None:
+        """Wait for requests and return a batch, or None when the batcher is closed.
 
-        If nobody has come for a while, the batch is empty.
+        The batch is empty if there was no request for ``_CHECK_SECONDS``.
         """
         with self._changed:
-            self._resting += 1
+            self._idle_threads += 1
             try:
-                if not self._changed.wait_for(lambda: self._queue or self._closing, _ROUND):
+                if not self._changed.wait_for(lambda: self._queue or self._closing, _CHECK_SECONDS):
                     return []
                 if self._closing and not self._queue:
                     return None
-                self._wait_for_company()
+                self._wait_for_more()
                 return self._fill()
             finally:
-                self._resting -= 1
+                self._idle_threads -= 1
                 if self._queue:
                     self._changed.notify()
 
-    def _wait_for_company(self) -> None:
-        """Wait while requests keep coming, until a batch is full or the time is over."""
+    def _wait_for_more(self) -> None:
+        """Wait while new requests keep coming, until a batch is full or the time is up."""
         end = time.monotonic() + self._limits.batch_seconds
         seen = -1
         while seen != len(self._queue) and time.monotonic() < end:
@@ -214,65 +219,69 @@ class Batcher:
             seen = len(self._queue)
             self._changed.wait(min(self._limits.pause_seconds, end - time.monotonic()))
 
-    def _fill(self) -> list[Part]:
-        """Take texts in the order of their coming, and leave others at rest their share.
+    def _fill(self) -> list[TextRange]:
+        """Take texts in order of arrival, but only this thread's share if others are idle.
 
-        A text above the budget of words goes alone.
+        A text above the word budget forms a batch of its own.
         """
-        batch: list[Part] = []
-        share = -(-self._queued_words // self._resting)
+        batch: list[TextRange] = []
+        share = -(-self._queued_words // self._idle_threads)
         budget = room = min(self._limits.batch_words, share)
         while self._queue:
-            pending = self._queue[0]
-            start = pending.taken
-            for cost in pending.costs[start:]:
+            request = self._queue[0]
+            start = request.taken
+            for cost in request.costs[start:]:
                 if cost > room and room < budget:
                     break
                 room -= cost
-                pending.taken += 1
-            if pending.taken > start:
-                batch.append(Part(pending, start, pending.taken))
-            if pending.taken < len(pending.texts):
+                request.taken += 1
+            if request.taken > start:
+                batch.append(TextRange(request, start, request.taken))
+            if request.taken < len(request.texts):
                 break
             self._queue.popleft()
         self._queued_words -= budget - room
         return batch
 
-    def _answer(self, predictor: Answering, parts: list[Part], max_depth: int | None) -> None:
-        texts = [text for part in parts for text in part.pending.texts[part.start : part.end]]
-        words = [text for part in parts for text in part.pending.words[part.start : part.end]]
+    def _answer(
+        self, predictor: BatchPredictor, parts: list[TextRange], max_depth: int | None
+    ) -> None:
+        texts = [text for part in parts for text in part.request.texts[part.start : part.end]]
+        words = [text for part in parts for text in part.request.words[part.start : part.end]]
         try:
             predictions = predictor.predict_words(texts, words, max_depth=max_depth)
             self._observe(predictions)
         except Exception as error:
-            # Whatever it was: these requests hear of it, and the thread lives on for the others.
+            # Fail the requests of this batch only; the thread goes on with the others.
             logger.exception("a batch of %d texts could not be answered", len(texts))
             for part in parts:
-                self.drop(part.pending)
-            _deliver([part.pending for part in parts], error)
+                self.drop(part.request)
+            _deliver([part.request for part in parts], error)
         else:
-            _deliver(self._completed(parts, predictions))
+            _deliver(self._complete(parts, predictions))
 
-    def _completed(self, parts: list[Part], predictions: list[Prediction]) -> list[Pending]:
-        """Give each request its answers; name those that have all of theirs now."""
+    def _complete(
+        self, parts: list[TextRange], predictions: list[Prediction]
+    ) -> list[PendingRequest]:
+        """Store predictions with their requests; return the requests that are now complete."""
         found = iter(predictions)
         with self._changed:
-            for pending, start, end in parts:
-                pending.predictions.update((number, next(found)) for number in range(start, end))
-            return [p for p, *_ in parts if len(p.predictions) == len(p.texts)]
+            for request, start, end in parts:
+                request.predictions.update((number, next(found)) for number in range(start, end))
+            return [r for r, *_ in parts if len(r.predictions) == len(r.texts)]
 
 
-def _deliver(requests: list[Pending], error: Exception | None = None) -> None:
-    """Hand over answers; the event loop is woken once for all of them."""
+def _deliver(requests: list[PendingRequest], error: Exception | None = None) -> None:
+    """Set the answers of requests, waking the event loop once for all of them."""
     if requests:
         requests[0].answer.get_loop().call_soon_threadsafe(_resolve, requests, error)
 
 
-def _resolve(requests: list[Pending], error: Exception | None) -> None:
-    for pending in requests:
-        if pending.answer.done():  # cancelled by its request
+def _resolve(requests: list[PendingRequest], error: Exception | None) -> None:
+    for request in requests:
+        if request.answer.done():  # cancelled meanwhile
             continue
         if error:
-            pending.answer.set_exception(error)
+            request.answer.set_exception(error)
         else:
-            pending.answer.set_result([pending.predictions[n] for n in range(len(pending.texts))])
+            request.answer.set_result([request.predictions[n] for n in range(len(request.texts))])

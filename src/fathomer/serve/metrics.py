@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus."""
+"""Prometheus metrics of the service."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Metrics:
-    """Count requests, times, batches, words and depths in a registry of their own."""
+    """Counters of requests, latencies, batches, words and depths, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -21,42 +21,42 @@ class Metrics:
         )
         self._seconds = Histogram(
             "fathomer_request_seconds",
-            "Time from a request's head to its answer.",
+            "Time from the headers of a request to the end of its response.",
             ["path"],
             registry=registry,
             buckets=_SECONDS,
         )
         self._rejected = Counter(
-            "fathomer_rejected", "Requests refused, by the reason.", ["reason"], registry=registry
+            "fathomer_rejected", "Rejected requests by reason.", ["reason"], registry=registry
         )
         self._batch_texts = Histogram(
-            "fathomer_batch_texts", "Texts read together.", registry=registry, buckets=_SIZES
+            "fathomer_batch_texts", "Texts per batch.", registry=registry, buckets=_SIZES
         )
         self._words = Counter("fathomer_words", "Words read.", registry=registry)
-        self._steps = Counter("fathomer_steps", "Steps that all words took.", registry=registry)
+        self._steps = Counter("fathomer_steps", "Steps taken by all words.", registry=registry)
         self._mean_depth = Gauge(
-            "fathomer_mean_depth", "Steps per word in the last batch.", registry=registry
+            "fathomer_mean_depth", "Mean depth of the words in the last batch.", registry=registry
         )
 
     def watch(self, batcher: Batcher) -> None:
-        """Show the length of a queue whenever somebody asks."""
+        """Add gauges that show the length of a batcher's queue."""
         for name, doc, count in (
-            ("fathomer_queue_requests", "Requests that wait.", lambda: batcher.queued_requests),
-            ("fathomer_queue_words", "Words that wait.", lambda: batcher.queued_words),
+            ("fathomer_queue_requests", "Queued requests.", lambda: batcher.queued_requests),
+            ("fathomer_queue_words", "Queued words.", lambda: batcher.queued_words),
         ):
             Gauge(name, doc, registry=self.registry).set_function(count)
 
-    def request(self, path: str, status: int, seconds: float) -> None:
+    def record_request(self, path: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def rejected(self, reason: str) -> None:
-        """Count a refused request."""
+    def record_rejection(self, reason: str) -> None:
+        """Count a rejected request."""
         self._rejected.labels(reason).inc()
 
-    def batch(self, predictions: Sequence[Prediction]) -> None:
-        """Count a batch that was read."""
+    def record_batch(self, predictions: Sequence[Prediction]) -> None:
+        """Count a batch and its words."""
         depths = [word.depth for prediction in predictions for word in prediction.words]
         self._batch_texts.observe(len(predictions))
         self._words.inc(len(depths))
@@ -64,6 +64,6 @@ class Metrics:
         if depths:
             self._mean_depth.set(sum(depths) / len(depths))
 
-    def page(self) -> bytes:
-        """Write everything in Prometheus' text format."""
+    def render(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""The API's reference as a page of its own: no script, and nothing from elsewhere."""
+"""The HTML reference of the API at /docs, without scripts or external resources."""
 
 import json
 from html import escape
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def reference_page(openapi: dict[str, Any]) -> str:
-    """Write all operations of an OpenAPI description as HTML."""
+    """Render all operations of an OpenAPI schema as HTML."""
     sections = [
         _section(path, method.upper(), operation)
         for path, methods in openapi["paths"].items()
@@ -16,8 +16,8 @@ def reference_page(openapi: dict[str, Any]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<title>Fathomer: the API</title></head>\n<body><h1>Fathomer: the API</h1>\n"
-        '<p>For programs: <a href="/openapi.json">openapi.json</a>.</p>\n'
+        "<title>Fathomer API</title></head>\n<body><h1>Fathomer API</h1>\n"
+        '<p>OpenAPI schema: <a href="/openapi.json">openapi.json</a>.</p>\n'
         f"{''.join(sections)}<h2>Schemas</h2>\n<pre>{escape(schemas)}</pre>\n</body></html>\n"
     )
 
@@ -28,5 +28,5 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
     statuses = ", ".join(f"{s} {r['description']}" for s, r in operation["responses"].items())
     return (
         f"<h2>{escape(method)} {escape(path)}</h2>\n<p>{escape(operation['description'])}</p>\n"
-        f"{shown}<p>Answers: {escape(statuses)}.</p>\n"
+        f"{shown}<p>Responses: {escape(statuses)}.</p>\n"
     )

@@ -1,4 +1,4 @@
-"""What goes over the wire: the shapes of requests and answers."""
+"""The JSON schema of requests and responses."""
 
 from typing import Annotated, Any
 
@@ -8,17 +8,17 @@ from fathomer.serve.limits import Limits
 
 
 class PredictRequest(BaseModel):
-    """Ask for the labels of texts."""
+    """Texts to classify."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     texts: list[str]
-    depths: bool = Field(False, description="Add the words of each text and their depths.")
-    max_depth: int | None = Field(None, description="Let no word take more steps than this.")
+    depths: bool = Field(False, description="Include the words of each text with their depths.")
+    max_depth: int | None = Field(None, description="The most steps that a word may take.")
 
 
 class WordAnswer(BaseModel):
-    """Show a word, its place in the text in characters, and how deep it was read."""
+    """A word with its depth and its position in the text, in characters."""
 
     text: str
     start: int
@@ -27,26 +27,26 @@ class WordAnswer(BaseModel):
 
 
 class TextAnswer(BaseModel):
-    """Answer one text."""
+    """The prediction for one text."""
 
-    label: str | None = Field(description="Nothing if the model may give none and gives none.")
+    label: str | None = Field(description="Null if a multi-label model assigns no label.")
     probabilities: dict[str, float]
     truncated: bool = Field(description="Whether the text was longer than the model reads.")
-    labels: list[str] | None = Field(None, description="Only if the model may give several.")
-    words: list[WordAnswer] | None = Field(None, description="Only when depths were asked for.")
+    labels: list[str] | None = Field(None, description="Only for multi-label models.")
+    words: list[WordAnswer] | None = Field(None, description="Only if depths were requested.")
 
 
 class PredictAnswer(BaseModel):
-    """Answer all texts, in order."""
+    """The predictions for all texts, in order."""
 
     predictions: list[TextAnswer]
 
 
 class ModelAnswer(BaseModel):
-    """Describe the model and what the service allows."""
+    """The model and the limits of the service."""
 
     labels: list[str]
-    max_depth: int | None = Field(description="Nothing if words have no depth in this model.")
+    max_depth: int | None = Field(description="Null if words have no depth in this model.")
     size: dict[str, int]
     metrics: dict[str, Any]
     versions: dict[str, str]
@@ -54,13 +54,13 @@ class ModelAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """Tell how the service is."""
+    """The state of the service."""
 
     status: str
 
 
 class ErrorContent(BaseModel):
-    """Say what was wrong; ``limit`` is the value of the limit that ``code`` names."""
+    """What was wrong; if ``code`` names a limit, ``limit`` is its value."""
 
     code: str
     message: str
@@ -68,20 +68,20 @@ class ErrorContent(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """Refuse a request."""
+    """The response to a request that was not answered."""
 
     error: ErrorContent
 
 
-def _whole(value: Any) -> Any:
-    """Take 2.0 for the integer that it is in JSON."""
+def _integer(value: Any) -> Any:
+    """Convert 2.0 to 2: JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
-    """Bind the shape of a request to the limits and to the model's depth."""
+    """Return the schema of a request with the limits and the depth of a model built in."""
     text = Annotated[str, Field(max_length=limits.characters_per_text)]
-    depth = Annotated[int, Field(ge=1, le=max_depth), BeforeValidator(_whole)]
+    depth = Annotated[int, Field(ge=1, le=max_depth), BeforeValidator(_integer)]
     fields = PredictRequest.model_fields
     return create_model(
         "PredictRequest",

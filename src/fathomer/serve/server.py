@@ -1,4 +1,4 @@
-"""The process: a socket, signals, and connections that may not dawdle."""
+"""The server process: its socket, its signals, and connections that are held to the limits."""
 
 import asyncio
 import signal
@@ -13,155 +13,153 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fathomer.errors import ConfigError
+from fathomer.serve.errors import limit_error
 from fathomer.serve.limits import Limits
-from fathomer.serve.problems import beyond
 
 _SWITCH_SECONDS = 0.0005
-"""How long a thread may keep the interpreter while another wants it. The model's thread gives it up
-in each of its many small operations; at Python's 5 ms the slowest answers came far later."""
+"""Python's thread switch interval. The model's thread releases the interpreter in each of its many
+small operations; at the default of 5 ms the event loop waits long for it, which raises the p99."""
+_MAX_HEAD_BYTES = 65_536
+"""Bytes that may arrive without completing headers or adding to a body."""
+_MAX_PIPELINED = 8
+"""Requests that may wait on a connection behind the one being answered."""
+_CLOSE_SECONDS = 0.5
+"""Grace period for a closing connection: for a request in transit, or for unsent data."""
 
 
-_HEAD_BYTES = 65_536
-"""What may come without getting a request any further: heads, and what follows a last chunk."""
-_PIPELINED = 8
-"""Requests that may wait on a connection behind the one that is being answered."""
-_FAREWELL_SECONDS = 0.5
-"""How long a resting connection is kept at the end, for a request that is on its way already."""
-
-
-class StrictProtocol(HttpToolsProtocol):
-    """Close a connection when a request's head does not come in time, or never ends."""
+class LimitedProtocol(HttpToolsProtocol):
+    """An HTTP connection that is closed when the client is too slow or sends too much."""
 
     limits: ClassVar[Limits]
-    crowded: ClassVar[Response]
-    """Answers whoever is one too many."""
+    too_many: ClassVar[Response]
+    """The response to a connection beyond the limit."""
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _send_timer: asyncio.TimerHandle | None = None
-    _ending = False
-    _deaf = False
-    """Too many requests have come at once; those that were taken are still answered."""
+    _shutting_down = False
+    _ignoring = False
+    """Whether further input is ignored, because too many requests were pipelined."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, or turn whoever is one too many away."""
+        """Accept a connection, or refuse it if there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:
-            self.app = self.crowded
+            self.app = self.too_many
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes without getting a request any further."""
+        """Parse input, and close the connection if its headers grow too large."""
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._head_bytes > _HEAD_BYTES:
-            self._hang_up()
+        if self._head_bytes > _MAX_HEAD_BYTES:
+            self._close()
         self._watch_head()
 
     def on_headers_complete(self) -> None:
-        """Take a request, unless too many wait before it."""
+        """Start a request, unless too many are pipelined."""
         self._head_bytes = 0
-        if len(self.pipeline) >= _PIPELINED:
-            self._deaf = True
-            self.cycle.keep_alive = False  # after the last one that was taken
-        if self._deaf:
+        if len(self.pipeline) >= _MAX_PIPELINED:
+            self._ignoring = True
+            self.cycle.keep_alive = False  # close after the last accepted request
+        if self._ignoring:
             return
         super().on_headers_complete()
-        if self._ending:
+        if self._shutting_down:
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body: the request gets further."""
+        """Add to the body of the current request."""
         self._head_bytes = 0
-        if not self._deaf:
+        if not self._ignoring:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Take the end of a request."""
-        if not self._deaf:
+        """Finish reading the current request."""
+        if not self._ignoring:
             super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not fetch its answer, but not for ever."""
+        """Wait for a client that reads slowly, but no longer than it may be idle."""
         super().pause_writing()
         if self._send_timer is None:
             self._send_timer = self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: the client has fetched most of it."""
+        """Continue once the client has read most of the response."""
         super().resume_writing()
-        self._stop_sending_timer()
+        self._stop_send_timer()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or see that a closing connection is closed some time."""
+        """Continue with the next request, or abort the connection if it does not close in time."""
         super().on_response_complete()
         if self.transport.is_closing():
             self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that has rested for too long."""
-        self._hang_up()
+        """Close a connection that was idle for too long."""
+        self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Clean up after the connection is closed."""
         super().connection_lost(exc)
-        self._stop_watching()
-        self._stop_sending_timer()
+        self._stop_head_timer()
+        self._stop_send_timer()
 
     def shutdown(self) -> None:
-        """Answer what is here or on its way, then close."""
-        if self._ending or not self._resting:
+        """Answer accepted requests and those in transit, then close the connection."""
+        if self._shutting_down or not self._idle:
             super().shutdown()
         else:
-            self.loop.call_later(_FAREWELL_SECONDS, self.shutdown)
-        self._ending = True
+            self.loop.call_later(_CLOSE_SECONDS, self.shutdown)
+        self._shutting_down = True
 
     @property
-    def _resting(self) -> bool:
+    def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
     def _watch_head(self) -> None:
-        """Run the clock from a head's first byte until its request is there."""
-        if not self._resting:
-            self._stop_watching()
+        """Time the headers of a request from their first byte until they are complete."""
+        if not self._idle:
+            self._stop_head_timer()
         elif self._head_timer is None and not self.transport.is_closing():
-            self._head_timer = self.loop.call_later(self.limits.body_seconds, self._hang_up)
+            self._head_timer = self.loop.call_later(self.limits.body_seconds, self._close)
 
-    def _stop_watching(self) -> None:
+    def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _hang_up(self) -> None:
-        """Close, and cut off whoever does not fetch what was sent to it before."""
-        self.transport.close()
-        self.loop.call_later(_FAREWELL_SECONDS, self.transport.abort)
-
-    def _stop_sending_timer(self) -> None:
+    def _stop_send_timer(self) -> None:
         if self._send_timer is not None:
             self._send_timer.cancel()
             self._send_timer = None
 
+    def _close(self) -> None:
+        """Close the connection; abort it if the client does not read what was already sent."""
+        self.transport.close()
+        self.loop.call_later(_CLOSE_SECONDS, self.transport.abort)
 
-def strict_protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Make the connections of a service with these limits."""
+
+def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """Return a protocol class for connections of a service with these limits."""
     message = f"More than {limits.connections} connections are open."
     headers = {"connection": "close"}
-    crowded = beyond(limits, "connections", message, status=503, headers=headers).response()
-    return type("LimitedProtocol", (StrictProtocol,), {"limits": limits, "crowded": crowded})
+    refusal = limit_error(limits, "connections", message, status=503, headers=headers).response()
+    return type("BoundProtocol", (LimitedProtocol,), {"limits": limits, "too_many": refusal})
 
 
 def run(
     app: ASGIApp, *, limits: Limits, host: str, port: int, announce: Callable[[str], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then answer what is accepted, and return."""
+    """Serve until SIGTERM or SIGINT, then answer the accepted requests and return."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     listener = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http=strict_protocol(limits),
+        http=limited_protocol(limits),
         ws="none",
         lifespan="on",
-        log_level="error",  # a line for each mistake of a stranger would fill the disk
+        log_level="error",  # a line for every malformed request could fill the disk
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -170,14 +168,14 @@ def run(
     )
     server = uvicorn.Server(config)
 
-    def end(*_: object) -> None:
+    def stop(*_: object) -> None:
         server.should_exit = True
 
-    # For a signal that comes before the server listens to it, and for the one that it raises again
-    # when it has shut down: to have done so is no failure.
+    # For a signal before uvicorn installs its handlers, and for the one that uvicorn raises again
+    # after an orderly shutdown, which should exit with 0.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    announce(_address(listener))
+        signal.signal(number, stop)
+    announce(_url(listener))
     server.run(sockets=[listener])
 
 
@@ -186,17 +184,18 @@ def _listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # Named as TCP, or asyncio would not switch off Nagle's algorithm: it holds answers for 40 ms.
+        # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol
+        # of the socket is given as TCP.
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(2048)
-    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
-        reason = getattr(error, "strerror", None) or "not the name of a host"
+    except (OSError, UnicodeError) as error:  # UnicodeError: a malformed host name
+        reason = getattr(error, "strerror", None) or "not a valid host name"
         raise ConfigError(f"cannot listen on {host} port {port}: {reason}") from None
     return listener
 
 
-def _address(listener: socket.socket) -> str:
+def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,8 +1,8 @@
-"""Processes that read texts for the service, each with a copy of the model.
+"""Worker processes of the service, each with a copy of the model.
 
-``python -m fathomer.serve.worker`` gets encoded texts on its standard input and writes what the
-network found to its standard output, both as safetensors with their length before them. It ends when
-that input does: with the service, however that ends.
+``python -m fathomer.serve.worker`` reads encoded texts from its standard input and writes the
+results of the network to its standard output. A message is a length followed by safetensors. A
+worker exits when its input ends, and thus with the service, even if that is killed.
 """
 
 import logging
@@ -34,28 +34,28 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct("<q")
 _READY, _FAILED = b"ready", b""
-LONGEST_PAUSE = 30.0
-"""Seconds between two attempts to start a process."""
+_MAX_RETRY_SECONDS = 30.0
+"""Longest pause between two attempts to start a process."""
 
 
 class WorkerError(FathomerError, RuntimeError):
-    """Report a worker that did not start, or texts that it could not read."""
+    """A worker that did not start or could not make a prediction."""
 
 
-class RemotePredictor(Predictor):
-    """Answer with the model of another process, which is started anew if it has died."""
+class WorkerPredictor(Predictor):
+    """A predictor whose network runs in a worker process, which is restarted if it dies."""
 
     def __init__(self, artifact: Artifact, command: Sequence[str]) -> None:  # no network of its own
         self.artifact = artifact
         self._command = command
         self._closed = threading.Event()
-        self._ready = False  # a process that starts takes seconds to load the model
+        self._ready = False  # loading the model takes seconds
         self._process: subprocess.Popen[bytes] | None = self._start()
 
     @property
-    def able(self) -> bool:
-        """Say whether there is a process that reads."""
-        process = self._process  # another thread may be about to replace it
+    def alive(self) -> bool:
+        """Whether the process runs and has loaded the model."""
+        process = self._process  # another thread may be replacing it
         return self._ready and process is not None and process.poll() is None
 
     def _start(self) -> "subprocess.Popen[bytes]":
@@ -64,44 +64,42 @@ class RemotePredictor(Predictor):
         )
 
     def wait_until_ready(self) -> None:
-        """Wait until the model is loaded."""
+        """Wait until the process has loaded the model."""
         assert self._process
         try:
             self._receive(self._process)
         except EOFError:
-            self._discard()
+            self._kill()
             raise WorkerError("a worker of the service did not start") from None
         self._ready = True
 
     def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
-        """Let the other process run the network."""
-        question: dict[str, NDArray[Any]] = {
+        """Run the network in the worker process."""
+        request: dict[str, NDArray[Any]] = {
             "ids": np.ascontiguousarray(texts.ids),
             "starts": texts.starts,
             "unknown": np.ascontiguousarray(texts.unknown),
             "max_depth": np.array([max_depth or 0]),
         }
-        self.revive()
+        self.ensure_alive()
         process = self._process
         if process is None:
-            raise WorkerError("the service ends")
+            raise WorkerError("the service is shutting down")
         try:
             assert process.stdin
-            _write(process.stdin, pack(question))
+            _write(process.stdin, pack(request))
             answer = self._receive(process)
-        except Exception:  # whatever it was: the next answer must not be taken for this one's
-            self._discard()
-            raise WorkerError(
-                "a worker has died while it read; a new one will be started"
-            ) from None
+        except Exception:  # after any failure, the next answer could be this one's
+            self._kill()
+            raise WorkerError("a worker died; a new one will be started") from None
         if answer == _FAILED:
-            raise WorkerError("a worker could not read these texts")
+            raise WorkerError("a worker could not classify these texts")
         return Classified(**unpack(answer))
 
-    def revive(self) -> None:
-        """Start a new process if it has died; try again, until the end, for as long as that fails."""
-        if not self.able:
-            self._discard()
+    def ensure_alive(self) -> None:
+        """Restart the process if it died, retrying until it starts or the service shuts down."""
+        if not self.alive:
+            self._kill()
         pause = 1.0
         while self._process is None and not self._closed.is_set():
             try:
@@ -110,21 +108,21 @@ class RemotePredictor(Predictor):
             except (OSError, WorkerError) as error:
                 logger.error("%s; trying again in %d s", error, pause)
                 self._closed.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_RETRY_SECONDS)
 
     def close(self) -> None:
-        """Let the other process end."""
+        """Let the process exit."""
         self._closed.set()
         if self._process:
-            with suppress(OSError):  # if it has died, what it was asked cannot be sent any more
+            with suppress(OSError):  # it may have died with unsent input in the pipe
                 assert self._process.stdin
                 self._process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10)
-            self._discard()
+            self._kill()
 
-    def _discard(self) -> None:
-        """Be rid of the process, whatever state it is in."""
+    def _kill(self) -> None:
+        """End the process and close its pipes, whatever state it is in."""
         process, self._process, self._ready = self._process, None, False
         if process:
             process.kill()
@@ -143,16 +141,17 @@ class RemotePredictor(Predictor):
 
 
 @contextmanager
-def started(
+def start_workers(
     predictor: Predictor, folder: Path, digest: str, *, number: int, precision: str, threads: int
-) -> Iterator[list[RemotePredictor]]:
-    """Start so many processes that read with the model in ``folder``, if it is still the same.
+) -> Iterator[list[WorkerPredictor]]:
+    """Start worker processes with the model in ``folder``, and stop them at the end.
 
-    ``digest`` is the checksum of its ``config.json``, which vouches for the rest.
+    ``digest`` is the checksum of the model's ``config.json``, which holds those of its other files.
+    Workers refuse to start with any other model.
     """
-    # -P: what lies in the folder where the service is started is not imported.
+    # -P: import nothing from the folder in which the service was started.
     command = [sys.executable, "-P", "-m", __name__, str(folder), digest, precision, str(threads)]
-    workers = [RemotePredictor(predictor.artifact, command) for _ in range(number)]
+    workers = [WorkerPredictor(predictor.artifact, command) for _ in range(number)]
     try:
         for worker in workers:
             worker.wait_until_ready()
@@ -168,7 +167,7 @@ def _write(stream: IO[bytes], message: bytes) -> None:
 
 
 def _read(stream: IO[bytes]) -> bytes | None:
-    """Read one message; nothing if there will be no more."""
+    """Read one message, or return None at the end of the stream."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -177,30 +176,29 @@ def _read(stream: IO[bytes]) -> bytes | None:
     return message if len(message) == length else None
 
 
-def _answer(predictor: Predictor, question: bytes) -> bytes:
-    values = unpack(question)
+def _answer(predictor: Predictor, request: bytes) -> bytes:
+    values = unpack(request)
     max_depth = int(values.pop("max_depth")[0]) or None
     return pack(predictor.classify(EncodedTexts(**values), max_depth)._asdict())
 
 
 def main(folder: str, digest: str, precision: str, threads: str) -> None:
-    """Answer until nobody asks any more."""
-    # The service decides when to end: a signal to all its processes must not lose an answer.
+    """Answer requests until the input ends."""
+    # Only the service decides when to stop: a signal to the process group must not lose answers.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(int(threads))
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    sys.stdout = sys.stderr  # nothing but answers goes where they go
+    sys.stdout = sys.stderr  # so that a stray print cannot corrupt the answers
     predictor = load(folder, precision=precision)  # type: ignore[arg-type]
     if sha256_of(Path(folder) / CONFIG) != digest:
-        sys.exit(f"{folder}: is another model by now; the service goes on with the old one")
+        sys.exit(f"{folder}: the model was replaced; restart the service to use the new one")
     _write(answers, _READY)
-    while (question := _read(sys.stdin.buffer)) is not None:
+    while (request := _read(sys.stdin.buffer)) is not None:
         try:
-            answer = _answer(predictor, question)
-        except Exception:
-            # Whatever it was: those who asked hear of it, and the others are still answered.
-            logger.exception("a worker could not answer")
+            answer = _answer(predictor, request)
+        except Exception:  # reported to the service; the worker goes on
+            logger.exception("a worker could not classify texts")
             answer = _FAILED
         _write(answers, answer)
 

@@ -1,6 +1,6 @@
-// Comma-separated values, in and out. Nothing here touches the page.
+// Reading and writing CSV. Nothing here touches the page.
 
-/** Read a table: quoted cells may hold separators, quotes and line breaks; blank lines are no rows. */
+/** Parse a table. Quoted cells may contain separators, quotes and line breaks; blank lines are skipped. */
 export function parseTable(text) {
   text = text.replace(/^\uFEFF/, "");
   const separator = separatorOf(text);
@@ -27,7 +27,7 @@ export function parseTable(text) {
   return rows;
 }
 
-/** Find the quote that ends a cell; two of them are one that belongs to it. */
+/** Return the index of the quote that ends a cell; a doubled quote is part of the cell. */
 function closingQuote(text, place) {
   for (;;) {
     const quote = text.indexOf('"', place);
@@ -37,30 +37,30 @@ function closingQuote(text, place) {
   }
 }
 
-/** Choose the separator that the first line has most of. */
+/** Return the separator that occurs most often in the first line. */
 function separatorOf(text) {
   const first = text.slice(0, 10000).split(/[\r\n]/, 1)[0].replace(/"(?:[^"]|"")*"/g, "");
   const count = (separator) => first.split(separator).length;
   return [",", ";", "\t"].reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-/** Write a table that any reader splits alike and that no spreadsheet takes for formulas. */
+/** Write a table in which spreadsheets find no formulas. */
 export function writeTable(rows) {
   return rows.map((row) => `${row.map(writeCell).join(",")}\r\n`).join("");
 }
 
 function writeCell(value) {
-  const cell = disarm(String(value));
+  const cell = escapeFormula(String(value));
   return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 
-/** Set an apostrophe before what a spreadsheet would run as a formula; numbers stay numbers. */
-function disarm(cell) {
+/** Prefix a formula with an apostrophe, so that spreadsheets do not run it; leave numbers alone. */
+function escapeFormula(cell) {
   const number = /^[+-]?\d+([.,]\d+)?$/;
   return /^\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]|^[\t\r\n]/.test(cell) && !number.test(cell) ? `'${cell}` : cell;
 }
 
-/** Decode a file: UTF-8 or UTF-16 where its bytes say so, else what old spreadsheets write. */
+/** Decode a file as UTF-16 if it has a byte order mark, else as UTF-8, else as Windows-1252. */
 export function decode(bytes) {
   const [first, second] = new Uint8Array(bytes.slice(0, 2));
   if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);

@@ -1,89 +1,89 @@
-// Several texts at once: lines or a csv file in, a csv file of answers out.
+// Several texts: lines or a CSV file in, a CSV file with predictions out.
 
 import { decode, parseTable, writeTable } from "./csv.js";
-import { bestShare, byId, labelsOf, make, percent, shownLabel } from "./draw.js";
-import { pause, predict, Problem } from "./service.js";
+import { byId, labelsOf, make, percent, shownLabel, topProbability } from "./draw.js";
+import { pause, predict, ServiceError } from "./service.js";
 
-const MOST_BYTES = 50_000_000; // of a file; beyond that a page is the wrong place
-const MOST_ROWS = 200; // drawn on the page; the download has them all
-const TEXTS_AT_ONCE = 64; // few enough that progress is seen
-const WORDS_AT_ONCE = 2000;
-const MOST_TRIES = 20;
+const MAX_FILE_BYTES = 50_000_000; // larger files are a job for the command line
+const MAX_ROWS = 200; // shown on the page; the download has all of them
+const TEXTS_PER_REQUEST = 64; // small enough for the progress bar to move
+const WORDS_PER_REQUEST = 2000;
+const MAX_TRIES = 20;
 
-let page; // what the page lends us: its limits, and ways to complain and to look at one text
-let table = null; // the file that was given: { name, rows }
+let page; // callbacks of script.js: limits, showText, showError, clearError
+let table = null; // the chosen file: { name, rows }
 let names = []; // of its columns
-let header = []; // of the table that the answers are added to
-let items = []; // one for each text: { cells, text }, later with an answer or an error
-let stopping = null;
+let header = []; // of the table that predictions are added to
+let items = []; // one per text: { cells, text }, later with an answer or an error
+let running = null; // the AbortController of the current run
 
-export function startMany(lent) {
-  page = lent;
+export function startMany(callbacks) {
+  page = callbacks;
   byId("ask-many").addEventListener("submit", (event) => {
     event.preventDefault();
     collect();
     run();
   });
-  byId("stop").addEventListener("click", () => stopping?.abort());
+  byId("stop").addEventListener("click", () => running?.abort());
   byId("file").addEventListener("change", ({ target }) => {
     if (target.files.length) open(target.files[0]);
     target.value = "";
   });
   byId("named").addEventListener("change", nameColumns);
-  byId("table-away").addEventListener("click", () => show(null));
+  byId("table-away").addEventListener("click", () => showTable(null));
   byId("split").addEventListener("click", () => {
     byId("lines").value = byId("text").value;
-    show(null);
+    showTable(null);
     byId("mode-many").click();
     byId("lines").focus();
   });
   byId("download").addEventListener("click", download);
-  listenToDrops();
+  listenForDrops();
 }
 
-function listenToDrops() {
-  const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
-  const mark = (on) => document.body.classList.toggle("dropping", on);
+function listenForDrops() {
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  const setDropping = (on) => document.body.classList.toggle("dropping", on);
   document.addEventListener("dragover", (event) => {
-    if (!holdsFiles(event)) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
-    mark(true);
+    setDropping(true);
   });
-  document.addEventListener("dragleave", (event) => event.relatedTarget || mark(false));
+  document.addEventListener("dragleave", (event) => event.relatedTarget || setDropping(false));
   document.addEventListener("drop", (event) => {
-    if (!holdsFiles(event)) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
-    mark(false);
+    setDropping(false);
     if (event.dataTransfer.files.length) open(event.dataTransfer.files[0]);
   });
 }
 
-/** Take a file: plain text goes line by line into the box, all else is a table. */
+/** Open a file: a .txt file goes into the text box, anything else is parsed as a table. */
 async function open(file) {
   byId("mode-many").click();
-  page.calm();
-  if (file.size > MOST_BYTES) {
-    refuse(`${file.name} is too large for a page. Use: fathomer predict MODEL ${file.name} --out answers.csv`);
+  page.clearError();
+  if (file.size > MAX_FILE_BYTES) {
+    reject(`${file.name} is too large for this page. Use: fathomer predict MODEL ${file.name} --out answers.csv`);
     return;
   }
   const text = decode(await file.arrayBuffer());
   if (/\.txt$/i.test(file.name)) {
     byId("lines").value = text;
-    show(null);
+    showTable(null);
     return;
   }
   const rows = text.includes("\0") ? [] : parseTable(text);
-  if (rows.length) show({ name: file.name, rows });
-  else refuse(`${file.name} holds no table. A csv file with a column named text is what is needed.`);
+  if (rows.length) showTable({ name: file.name, rows });
+  else reject(`${file.name} is not a table. Choose a CSV file with a column named text.`);
 }
 
-function refuse(message) {
-  page.complain(new Problem(message, { status: 422 }), run);
+function reject(message) {
+  page.showError(new ServiceError(message, { status: 422 }), run);
 }
 
-/** Show the file that was given instead of the box for lines, or the box again. */
-function show(given) {
-  table = given;
+/** Show the chosen file in place of the text box, or the text box again. */
+function showTable(chosen) {
+  table = chosen;
   byId("lines").hidden = Boolean(table);
   byId("table").hidden = !table;
   byId("results").hidden = byId("progress").hidden = true;
@@ -113,7 +113,7 @@ function longestColumn(rows, width) {
   return lengths.indexOf(Math.max(...lengths));
 }
 
-/** Gather the texts that are to be read. */
+/** Collect the texts to classify. */
 function collect() {
   if (table) {
     const place = Number(byId("column").value);
@@ -125,71 +125,71 @@ function collect() {
     header = ["text"];
     items = lines.map((line) => ({ cells: [line], text: line }));
   }
-  for (const item of items) if (!item.text.trim()) item.error = "There is no text.";
+  for (const item of items) if (!item.text.trim()) item.error = "Empty text.";
   byId("rows").replaceChildren();
 }
 
-/** Answer what has no answer yet; what was answered before a stop or an error stays. */
+/** Classify the texts that have no answer yet, which resumes after a stop or an error. */
 async function run() {
   if (!items.length) {
-    refuse("There is no text yet: give one on each line, or a csv file.");
+    reject("No texts yet: enter one per line, or choose a CSV file.");
     return;
   }
-  stopping?.abort();
-  const { signal } = (stopping = new AbortController());
-  page.calm();
+  running?.abort();
+  const { signal } = (running = new AbortController());
+  page.clearError();
   byId("stop").hidden = byId("progress").hidden = false;
   try {
-    for (const chunk of chunksOf(items.filter(isOpen), page.limits())) {
+    for (const chunk of chunksOf(items.filter(isUnanswered), page.limits())) {
       await answer(chunk, signal);
       report();
     }
-  } catch (problem) {
-    if (signal !== stopping.signal) return; // a later run has taken over
-    page.complain(signal.aborted ? new Problem("Stopped.") : problem, run);
+  } catch (error) {
+    if (signal !== running.signal) return; // replaced by a later run
+    page.showError(signal.aborted ? new ServiceError("Stopped.") : error, run);
   }
   byId("stop").hidden = true;
   report();
 }
 
-const isOpen = (item) => !item.answer && !item.error;
+const isUnanswered = (item) => !item.answer && !item.error;
 
-/** Divide texts into requests that the service takes. */
-export function* chunksOf(open, limits) {
-  const most = Math.min(TEXTS_AT_ONCE, limits.texts_per_request ?? TEXTS_AT_ONCE);
-  const mostWords = Math.min(WORDS_AT_ONCE, limits.words_per_request ?? WORDS_AT_ONCE);
-  const mostBytes = (limits.body_bytes ?? 1_000_000) - 100; // what stands around the texts
+/** Split texts into requests within the limits of the service. */
+export function* chunksOf(unanswered, limits) {
+  const maxTexts = Math.min(TEXTS_PER_REQUEST, limits.texts_per_request ?? TEXTS_PER_REQUEST);
+  const maxWords = Math.min(WORDS_PER_REQUEST, limits.words_per_request ?? WORDS_PER_REQUEST);
+  const maxBytes = (limits.body_bytes ?? 1_000_000) - 100; // leaves room for the rest of the JSON
   let chunk = [];
   let [words, bytes] = [0, 0];
-  for (const item of open) {
-    const more = item.text.match(/[\p{L}\p{M}\p{N}]+|\S/gu).length;
+  for (const item of unanswered) {
+    const count = item.text.match(/[\p{L}\p{M}\p{N}]+|\S/gu).length;
     const size = new TextEncoder().encode(JSON.stringify(item.text)).length + 1;
-    if (chunk.length && (chunk.length === most || words + more > mostWords || bytes + size > mostBytes)) {
+    if (chunk.length && (chunk.length === maxTexts || words + count > maxWords || bytes + size > maxBytes)) {
       yield chunk;
       chunk = [];
       [words, bytes] = [0, 0];
     }
     chunk.push(item);
-    words += more;
+    words += count;
     bytes += size;
   }
   if (chunk.length) yield chunk;
 }
 
-/** Ask for a chunk; wait while the service is busy, and find the texts that it will not take. */
+/** Classify a chunk; retry while the service is busy, and bisect to find texts that it rejects. */
 async function answer(chunk, signal, tries = 1) {
   try {
     const { predictions } = await predict(chunk.map((item) => item.text), { signal });
     chunk.forEach((item, place) => (item.answer = predictions[place]));
-  } catch (problem) {
-    if (problem.busy && tries < MOST_TRIES) {
-      byId("progress-text").textContent = "The service is busy. Waiting for it …";
-      await pause(problem.wait, signal);
+  } catch (error) {
+    if (error.busy && tries < MAX_TRIES) {
+      byId("progress-text").textContent = "The service is busy. Waiting …";
+      await pause(error.wait, signal);
       await answer(chunk, signal, tries + 1);
-    } else if (!problem.refused) {
-      throw problem;
+    } else if (!error.rejected) {
+      throw error;
     } else if (chunk.length === 1) {
-      chunk[0].error = problem.message;
+      chunk[0].error = error.message;
     } else {
       const half = Math.ceil(chunk.length / 2);
       await answer(chunk.slice(0, half), signal);
@@ -198,21 +198,21 @@ async function answer(chunk, signal, tries = 1) {
   }
 }
 
-/** Show how far we are, the answers so far, and how many texts have each label. */
+/** Show the progress, the predictions so far and the number of texts per label. */
 function report() {
-  const done = items.filter((item) => !isOpen(item));
+  const done = items.filter((item) => !isUnanswered(item));
   byId("bar").max = items.length;
   byId("bar").value = done.length;
-  const wrong = done.filter((item) => item.error).length;
-  const failures = wrong ? `, ${wrong.toLocaleString("en")} without an answer` : "";
+  const failed = done.filter((item) => item.error).length;
+  const failures = failed ? `, ${failed.toLocaleString("en")} failed` : "";
   byId("progress-text").textContent =
-    `${done.length.toLocaleString("en")} of ${items.length.toLocaleString("en")} texts read${failures}.`;
+    `${done.length.toLocaleString("en")} of ${items.length.toLocaleString("en")} texts classified${failures}.`;
   byId("results").hidden = !done.length;
   drawCounts(done);
   const drawn = byId("rows").childElementCount;
-  byId("rows").append(...done.slice(drawn, MOST_ROWS).map(rowOf));
+  byId("rows").append(...done.slice(drawn, MAX_ROWS).map(rowOf));
   byId("rows-note").textContent =
-    done.length > MOST_ROWS ? `The first ${MOST_ROWS} are shown; the download has them all.` : "";
+    done.length > MAX_ROWS ? `Only the first ${MAX_ROWS} are shown here; the download has all of them.` : "";
 }
 
 function drawCounts(done) {
@@ -226,35 +226,35 @@ function drawCounts(done) {
 }
 
 function rowOf({ text, answer, error }) {
-  const cell = make("td", "", ...(text.trim() ? [lookButton(text)] : []));
-  const said = make("td", error ? "wrong" : "", error ?? shownLabel(answer));
-  const sure = answer ? percent(bestShare(answer)) : "";
-  return make("tr", "", cell, said, make("td", "number", sure));
+  const cell = make("td", "", ...(text.trim() ? [detailsButton(text)] : []));
+  const label = make("td", error ? "wrong" : "", error ?? shownLabel(answer));
+  const probability = answer ? percent(topProbability(answer)) : "";
+  return make("tr", "", cell, label, make("td", "number", probability));
 }
 
-function lookButton(text) {
-  const look = make("button", "plain", text.length > 160 ? `${text.slice(0, 160).toWellFormed()}…` : text);
-  look.type = "button";
-  look.dir = "auto";
-  look.title = "See how deep its words were read";
-  look.addEventListener("click", () => page.look(text));
-  return look;
+function detailsButton(text) {
+  const button = make("button", "plain", text.length > 160 ? `${text.slice(0, 160).toWellFormed()}…` : text);
+  button.type = "button";
+  button.dir = "auto";
+  button.title = "Show the depths of its words";
+  button.addEventListener("click", () => page.showText(text));
+  return button;
 }
 
-/** Write the answers beside the columns that were given. */
+/** Return the input columns with the predictions added, as CSV. */
 export function answersTable(names, items) {
-  const free = (name) => (names.includes(name) ? free(`predicted_${name}`) : name);
-  const header = [...names, free("label"), free("probability"), free("error")];
+  const unused = (name) => (names.includes(name) ? unused(`predicted_${name}`) : name);
+  const header = [...names, unused("label"), unused("probability"), unused("error")];
   const rows = items.map(({ cells, answer, error }) => {
     const padded = names.map((_, place) => cells[place] ?? "");
-    if (!answer) return [...padded, "", "", error ?? "not read"];
-    return [...padded, labelsOf(answer).join("|"), bestShare(answer).toFixed(6), ""];
+    if (!answer) return [...padded, "", "", error ?? "not classified"];
+    return [...padded, labelsOf(answer).join("|"), topProbability(answer).toFixed(6), ""];
   });
   return writeTable([header, ...rows]);
 }
 
 function download() {
-  // Spreadsheets know UTF-8 by the mark at its start.
+  // Spreadsheets recognise UTF-8 by its byte order mark.
   const file = new Blob(["\uFEFF", answersTable(header, items)], { type: "text/csv;charset=utf-8" });
   const link = make("a");
   link.href = URL.createObjectURL(file);

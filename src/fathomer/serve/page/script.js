@@ -1,6 +1,6 @@
-// The page: one text, its answer, and the limit of depth. Several texts are in many.js.
+// The page: one text, its prediction and the depth limit. Several texts are in many.js.
 
-import { bestShare, byId, drawAnswer, make, percent, shownLabel, stepsOf } from "./draw.js";
+import { byId, drawAnswer, make, percent, shownLabel, stepsOf, topProbability } from "./draw.js";
 import { startMany } from "./many.js";
 import { pause, predict, readModel, useToken } from "./service.js";
 
@@ -12,21 +12,21 @@ const EXAMPLES = [
   "Where is the deepest lake in the world?",
   "Oil prices fell for a third day while shipping companies rose.",
 ];
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
-const state = { model: null, trials: new Map(), trialsOf: "", asked: "", asking: null, again: null };
+const state = { model: null, trials: new Map(), trialsOf: "", submitted: "", request: null, retry: null };
 
-/** Show what went wrong, with a button that does it again. */
-function complain(problem, again) {
-  state.again = again;
-  byId(problem.locked ? "unlock-text" : "problem-text").textContent = problem.message;
-  byId("problem").hidden = problem.locked;
-  byId("again").hidden = problem.refused;
-  byId("unlock").hidden = !problem.locked;
-  if (problem.locked) byId("token").focus();
+/** Show an error, with a button that calls `retry`. */
+function showError(error, retry) {
+  state.retry = retry;
+  byId(error.locked ? "unlock-text" : "problem-text").textContent = error.message;
+  byId("problem").hidden = error.locked;
+  byId("again").hidden = error.rejected;
+  byId("unlock").hidden = !error.locked;
+  if (error.locked) byId("token").focus();
 }
 
-function calm() {
+function clearError() {
   byId("problem").hidden = true;
   byId("unlock").hidden = true;
 }
@@ -34,24 +34,24 @@ function calm() {
 async function start() {
   try {
     state.model = await readModel();
-  } catch (problem) {
-    complain(problem, start);
+  } catch (error) {
+    showError(error, start);
     return;
   }
-  calm();
+  clearError();
   const { labels, max_depth: maxDepth } = state.model;
-  document.body.classList.toggle("flat", maxDepth === null); // words have no depth in some models
-  byId("model").textContent = `${labels.length} labels` + (maxDepth === null ? "" : `, at most ${maxDepth} deep`);
-  byId("cap").max = maxDepth; // first: a slider cuts its value to what it knows as its limit
+  document.body.classList.toggle("flat", maxDepth === null); // in some models words have no depth
+  byId("model").textContent = `${labels.length} labels` + (maxDepth === null ? "" : `, maximum depth ${maxDepth}`);
+  byId("cap").max = maxDepth; // before the value, which is clamped to it
   byId("cap").value = maxDepth;
   const ticks = maxDepth <= 20 ? Array.from({ length: maxDepth }, (_, depth) => depth + 1) : [1, maxDepth];
   byId("ticks").replaceChildren(...ticks.map((depth) => make("span", "", String(depth))));
   showCap();
   if (!byId("text").value) byId("text").value = EXAMPLES[0];
-  ask();
+  classify();
 }
 
-/** Give the limit that the slider stands at, or null where it limits nothing. */
+/** Return the depth limit of the slider, or null if it is the maximum. */
 function cap() {
   const depth = Number(byId("cap").value);
   return depth < state.model.max_depth ? depth : null;
@@ -62,46 +62,46 @@ function showCap() {
   byId("cap").setAttribute("aria-valuetext", byId("cap-value").textContent);
 }
 
-/** Ask about the text in the box; a later question replaces an earlier one. */
-async function ask() {
+/** Classify the text in the box; a new request replaces an earlier one. */
+async function classify() {
   const text = byId("text").value;
-  state.asked = text;
-  state.asking?.abort();
+  state.submitted = text;
+  state.request?.abort();
   if (!state.model) return;
   if (!text.trim()) {
-    calm();
+    clearError();
     byId("answer").hidden = true;
     return;
   }
-  const asking = (state.asking = new AbortController());
+  const request = (state.request = new AbortController());
   byId("answer").setAttribute("aria-busy", "true");
   try {
-    show(text, cap(), await answerTo(text, cap(), asking.signal));
-  } catch (problem) {
-    if (asking.signal.aborted) return;
+    showAnswer(text, cap(), await predictText(text, cap(), request.signal));
+  } catch (error) {
+    if (request.signal.aborted) return;
     byId("answer").hidden = true;
-    complain(problem, ask);
+    showError(error, classify);
   } finally {
-    if (state.asking === asking) byId("answer").setAttribute("aria-busy", "false");
+    if (state.request === request) byId("answer").setAttribute("aria-busy", "false");
   }
 }
 
-/** Ask until the service is not busy any more, and say meanwhile that it is. */
-async function answerTo(text, maxDepth, signal) {
+/** Request a prediction, and retry with a notice while the service is busy. */
+async function predictText(text, maxDepth, signal) {
   for (let tries = 1; ; tries += 1) {
     try {
       return await predict([text], { depths: state.model.max_depth !== null, maxDepth, signal });
-    } catch (problem) {
-      if (!problem.busy || tries === MOST_TRIES) throw problem;
-      problem.message = `The service is busy. Asking again in ${problem.wait} s.`;
-      complain(problem, ask);
-      await pause(problem.wait, signal);
+    } catch (error) {
+      if (!error.busy || tries === MAX_TRIES) throw error;
+      error.message = `The service is busy. Retrying in ${error.wait} s.`;
+      showError(error, classify);
+      await pause(error.wait, signal);
     }
   }
 }
 
-function show(text, depth, { predictions: [answer], milliseconds }) {
-  calm();
+function showAnswer(text, depth, { predictions: [answer], milliseconds }) {
+  clearError();
   const maxDepth = state.model.max_depth;
   byId("answer").hidden = byId("mode-many").checked;
   drawAnswer(text, answer, maxDepth);
@@ -111,28 +111,28 @@ function show(text, depth, { predictions: [answer], milliseconds }) {
     state.trials.set(depth ?? maxDepth, { answer, milliseconds });
     drawTrials(depth ?? maxDepth);
   }
-  const sure = percent(bestShare(answer));
+  const probability = percent(topProbability(answer));
   const time = `${Math.round(milliseconds)} milliseconds`;
-  byId("spoken").textContent = `${shownLabel(answer)}, ${sure}, in ${time}. ${byId("caption").textContent}`;
+  byId("spoken").textContent = `${shownLabel(answer)}, ${probability}, in ${time}. ${byId("caption").textContent}`;
 }
 
-/** List the limits that were tried with this text, the deepest first. */
+/** List the depth limits tried with this text, deepest first. */
 function drawTrials(current) {
   const rows = [...state.trials].sort(([a], [b]) => b - a);
   const drawn = rows.map(([depth, { answer, milliseconds }]) => {
-    const said = make("td", "", `${shownLabel(answer)} `);
-    said.append(make("span", "quiet", percent(bestShare(answer))));
+    const label = make("td", "", `${shownLabel(answer)} `);
+    label.append(make("span", "quiet", percent(topProbability(answer))));
     const steps = make("td", "number", String(stepsOf(answer.words)));
     const time = make("td", "number", `${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`);
-    const row = make("tr", "", make("td", "", String(depth)), said, steps, time);
+    const row = make("tr", "", make("td", "", String(depth)), label, steps, time);
     if (depth === current) row.setAttribute("aria-current", "true");
     return row;
   });
   byId("trials").replaceChildren(...drawn);
 }
 
-/** Call once things have been quiet for a while. */
-function whenQuiet(action, milliseconds) {
+/** Return a function that calls `action` once it has not been called for some time. */
+function debounce(action, milliseconds) {
   let timer;
   return () => {
     clearTimeout(timer);
@@ -140,47 +140,47 @@ function whenQuiet(action, milliseconds) {
   };
 }
 
-/** Put a text in the box, as if it had been typed there, and ask about it. */
-function take(text) {
+/** Put a text into the box, as if it had been typed, and classify it. */
+function showText(text) {
   byId("mode-one").click();
   byId("text").value = text;
   byId("text").dispatchEvent(new Event("input"));
-  ask();
+  classify();
 }
 
-function listenToText() {
-  const askSoon = whenQuiet(() => byId("text").value !== state.asked && ask(), 400);
+function listenForText() {
+  const classifySoon = debounce(() => byId("text").value !== state.submitted && classify(), 400);
   byId("text").addEventListener("input", () => {
     const lines = byId("text").value.split("\n").filter((line) => line.trim()).length;
     byId("split").hidden = lines < 2;
-    byId("split").textContent = `Read the ${lines} lines as separate texts`;
-    askSoon();
+    byId("split").textContent = `Classify the ${lines} lines as separate texts`;
+    classifySoon();
   });
   byId("text").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    ask();
+    classify();
   });
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    ask();
+    classify();
   });
   byId("ask").addEventListener("reset", (event) => {
     event.preventDefault();
-    take("");
+    showText("");
     byId("text").focus();
   });
   const examples = EXAMPLES.map((example) => {
     const button = make("button", "", example);
     button.type = "button";
-    button.addEventListener("click", () => take(example));
+    button.addEventListener("click", () => showText(example));
     return make("li", "", button);
   });
   byId("examples").replaceChildren(...examples);
 }
 
-/** Let the arrow keys move among the words, which are one stop of the tab key together. */
-function walk(event) {
+/** Move between words with the arrow keys; together they are a single tab stop. */
+function moveFocus(event) {
   const words = [...byId("words").querySelectorAll(".word")];
   const last = words.length - 1;
   const place = words.indexOf(event.target.closest(".word"));
@@ -195,7 +195,7 @@ function walk(event) {
 
 function showMode() {
   const many = byId("mode-many").checked;
-  calm();
+  clearError();
   byId("one").hidden = many;
   byId("many").hidden = !many;
   const text = byId("text").value;
@@ -203,22 +203,22 @@ function showMode() {
 }
 
 function listen() {
-  listenToText();
-  const askSoon = whenQuiet(ask, 120);
+  listenForText();
+  const classifySoon = debounce(classify, 120);
   byId("cap").addEventListener("input", () => {
     showCap();
-    askSoon();
+    classifySoon();
   });
-  byId("words").addEventListener("keydown", walk);
-  byId("again").addEventListener("click", () => state.again());
+  byId("words").addEventListener("keydown", moveFocus);
+  byId("again").addEventListener("click", () => state.retry());
   byId("unlock").addEventListener("submit", (event) => {
     event.preventDefault();
     useToken(byId("token").value.trim());
-    (state.model ? state.again : start)();
+    (state.model ? state.retry : start)();
   });
   for (const mode of document.getElementsByName("mode")) mode.addEventListener("change", showMode);
-  showMode(); // a browser may remember what was chosen before
-  startMany({ limits: () => state.model?.limits ?? {}, look: take, complain, calm });
+  showMode(); // browsers may restore the previous choice
+  startMany({ limits: () => state.model?.limits ?? {}, showText, showError, clearError });
 }
 
 listen();

@@ -1,12 +1,12 @@
-// The service as the page sees it: questions, answers, and what went wrong in words for a person.
+// The client of the API: requests, responses and readable error messages.
 
 let token = "";
 
-export class Problem extends Error {
+export class ServiceError extends Error {
   constructor(message, { status = 0, wait = 0 } = {}) {
     super(message);
     this.status = status;
-    this.wait = wait; // seconds after which the service wants to be asked again
+    this.wait = wait; // seconds to wait before retrying
   }
 
   get busy() {
@@ -17,7 +17,7 @@ export class Problem extends Error {
     return this.status === 401;
   }
 
-  get refused() {
+  get rejected() {
     return this.status === 413 || this.status === 422;
   }
 }
@@ -30,12 +30,12 @@ export function readModel() {
   return request("v1/model", {});
 }
 
-/** Ask for the answers to some texts; also give the milliseconds that it took. */
+/** Request predictions for texts; also return the milliseconds that it took. */
 export async function predict(texts, { depths = false, maxDepth = null, signal } = {}) {
   const body = JSON.stringify({ texts: texts.map((text) => text.toWellFormed()), depths, max_depth: maxDepth });
-  const begun = performance.now();
+  const started = performance.now();
   const { predictions } = await request("v1/predict", { method: "POST", body, signal });
-  return { predictions, milliseconds: performance.now() - begun };
+  return { predictions, milliseconds: performance.now() - started };
 }
 
 async function request(path, options) {
@@ -47,27 +47,27 @@ async function request(path, options) {
     if (response.ok) return await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("The service does not answer. Is it still running, and are you online?");
+    throw new ServiceError("The service does not respond. Is it running, and are you online?");
   }
-  throw await problemOf(response);
+  throw await errorFrom(response);
 }
 
-async function problemOf(response) {
-  const error = await errorIn(response);
+async function errorFrom(response) {
+  const error = await errorContent(response);
   const wait = Number(response.headers.get("Retry-After")) || 1;
   const messages = {
-    401: token ? "The service did not accept this token." : "This service asks for a token.",
-    422: `The service cannot take that: ${error.message}`,
+    401: token ? "The service did not accept this token." : "This service requires a token.",
+    422: `The service rejected this: ${error.message}`,
     429: "The service is busy.",
-    503: "The service is busy or about to stop.",
-    504: "The service did not find the time to answer. Try again, or give it a shorter text.",
+    503: "The service is busy or shutting down.",
+    504: "The service took too long to respond. Try again, or use a shorter text.",
   };
-  const otherwise = `The service has failed (${response.status}). ${error.message}`;
-  const message = limitIn(error) ?? messages[response.status] ?? otherwise;
-  return new Problem(message.trim(), { status: response.status, wait });
+  const otherwise = `The service failed (${response.status}). ${error.message}`;
+  const message = limitMessage(error) ?? messages[response.status] ?? otherwise;
+  return new ServiceError(message.trim(), { status: response.status, wait });
 }
 
-async function errorIn(response) {
+async function errorContent(response) {
   try {
     return (await response.json()).error;
   } catch {
@@ -75,20 +75,20 @@ async function errorIn(response) {
   }
 }
 
-/** Say which limit of the service a text exceeds, if that is what is wrong. */
-function limitIn({ code, limit }) {
+/** Return a message if the error is about a limit on the size of a request, else null. */
+function limitMessage({ code, limit }) {
   const kinds = {
-    body_bytes: "bytes at a time",
-    texts_per_request: "texts at a time",
-    characters_per_text: "characters in a text",
-    words_per_text: "words in a text",
-    words_per_request: "words at a time",
+    body_bytes: "bytes per request",
+    texts_per_request: "texts per request",
+    characters_per_text: "characters per text",
+    words_per_text: "words per text",
+    words_per_request: "words per request",
   };
   if (!(code in kinds)) return null;
-  return `That is too long: this service takes at most ${limit.toLocaleString("en")} ${kinds[code]}.`;
+  return `Too long: this service accepts at most ${limit.toLocaleString("en")} ${kinds[code]}.`;
 }
 
-/** Wait that many seconds, or until the signal says that nobody waits any more. */
+/** Wait for some seconds, or reject when the signal is aborted. */
 export function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, seconds * 1000);

@@ -1,30 +1,32 @@
-"""What a client hears when the service itself is at fault: nothing about its inside."""
+"""A fault of the service is a 500 that reveals nothing about its cause."""
 
 import asyncio
 import json
 
 from fathomer.predictor import Predictor
-from fathomer.serve import app as application
+from fathomer.serve import predict
+from fathomer.serve.routes import create_app
 from tests.tiny import tiny_artifact
 
 BODY = b'{"texts": ["good film"]}'
 
 
-class Failing(Predictor):
+class FailingPredictor(Predictor):
     def predict_words(self, texts, words, *, max_depth=None):
         raise RuntimeError("a secret of the model")
 
 
-def ask(app, method, path):
-    """Send one request without a network; give status, headers and content."""
+def ask(app):
+    """Send one request without a network; return the status, headers and content."""
     messages = []
-    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
+    path = "/v1/predict"
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode()}
     scope |= {"headers": [], "query_string": b"", "http_version": "1.1", "scheme": "http"}
-    asked = [{"type": "http.request", "body": BODY, "more_body": False}]
+    incoming = [{"type": "http.request", "body": BODY, "more_body": False}]
 
     async def receive():
-        if asked:
-            return asked.pop()
+        if incoming:
+            return incoming.pop()
         return await asyncio.Event().wait()
 
     async def send(message):
@@ -38,23 +40,23 @@ def ask(app, method, path):
     return messages[0]["status"], dict(messages[0]["headers"]), json.loads(messages[1]["body"])
 
 
-def test_a_model_that_fails_is_a_500_that_keeps_its_secrets(caplog):
-    app = application.create_app(Failing(tiny_artifact()))
-    status, headers, content = ask(app, "POST", "/v1/predict")
+def assert_internal_error(status, headers, content):
     assert (status, content["error"]["code"]) == (500, "internal")
     assert "secret" not in str(content)
     assert headers[b"x-content-type-options"] == b"nosniff"
+
+
+def test_an_exception_in_the_model_is_a_500_without_details(caplog):
+    app = create_app(FailingPredictor(tiny_artifact()))
+    assert_internal_error(*ask(app))
     assert "a secret of the model" in caplog.text
 
 
-def test_a_mistake_before_the_model_is_a_500_that_keeps_its_secrets(monkeypatch, caplog):
+def test_an_exception_before_the_model_is_a_500_without_details(monkeypatch, caplog):
     async def fail(*_):
         raise RuntimeError("a secret of the service")
 
-    monkeypatch.setattr(application, "read_body", fail)
-    app = application.create_app(Predictor(tiny_artifact()))
-    status, headers, content = ask(app, "POST", "/v1/predict")
-    assert (status, content["error"]["code"]) == (500, "internal")
-    assert "secret" not in str(content)
-    assert headers[b"x-content-type-options"] == b"nosniff"
+    monkeypatch.setattr(predict, "read_body", fail)
+    app = create_app(Predictor(tiny_artifact()))
+    assert_internal_error(*ask(app))
     assert "a secret of the service" in caplog.text

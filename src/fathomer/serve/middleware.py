@@ -1,4 +1,4 @@
-"""What every request passes: host, path and token, strict headers on the answer, and the clock."""
+"""Checks that every request passes, security headers on every response, and request metrics."""
 
 import hmac
 import ipaddress
@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fathomer.serve.errors import ApiError
 from fathomer.serve.metrics import Metrics
-from fathomer.serve.problems import Problem
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -24,13 +24,27 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 
+_UNAUTHORIZED = ApiError(
+    401,
+    "unauthorized",
+    "This service requires a token: Authorization: Bearer <token>.",
+    headers={"www-authenticate": "Bearer", "connection": "close"},
+)
+_NOT_FOUND = ApiError(404, "not_found", "Not Found")
+_WRONG_HOST = ApiError(
+    421,
+    "other_host",
+    "This service does not accept that host name; --allowed-host adds one.",
+    headers={"connection": "close"},
+)
 
-class Gate:
-    """Let requests through that name a path of ours, and carry the token if one is asked for.
 
-    They go to the application, or past its layers to whom ``direct`` names for method and path.
-    Only what is ``public`` needs no token: the page holds nothing secret, and balancers ask for
-    health without one. If there are ``hosts``, no other name on the Internet may be asked for.
+class SecurityMiddleware:
+    """Middleware that checks host, path and token before a request reaches the application.
+
+    ``direct`` maps a method and path to an ASGI application that is called instead of ``app``.
+    Paths in ``public`` need no token: the page holds no secrets, and load balancers check the
+    health without one. If ``hosts`` is given, requests for other domain names are refused.
     """
 
     def __init__(
@@ -53,14 +67,14 @@ class Gate:
         self._expected = f"bearer {token}".encode() if token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
         status = 500
 
-        async def send_strictly(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -68,42 +82,30 @@ class Gate:
             await send(message)
 
         try:
-            await self._choose(scope)(_as_get(scope), receive, send_strictly)
+            await self._choose_app(scope)(_as_get(scope), receive, send_with_headers)
         finally:
-            # Only paths that exist become labels: a stranger cannot fill the memory with others.
+            # Only known paths become metric labels, so clients cannot fill the memory with new ones.
             path = scope["path"] if scope["path"] in self._paths else "other"
-            self._metrics.request(path, status, time.perf_counter() - started)
+            self._metrics.record_request(path, status, time.perf_counter() - started)
 
-    def _choose(self, scope: Scope) -> ASGIApp:
-        """Choose who answers. A path must be one of ours to the letter: routers take more."""
-        if self._hosts is not None and not _is_ours(_host_of(scope), self._hosts):
-            return _FOR_ANOTHER_HOST.response()
+    def _choose_app(self, scope: Scope) -> ASGIApp:
+        """Return the application or error response for a request.
+
+        Paths must match exactly: routers also accept variants, which would bypass the token.
+        """
+        if self._hosts is not None and not _is_allowed(_host_of(scope), self._hosts):
+            return _WRONG_HOST.response()
         if scope["path"] not in self._paths:
             return _NOT_FOUND.response()
-        if not self._may_pass(scope):
-            return _NO_TOKEN.response()
+        if not self._is_authorized(scope):
+            return _UNAUTHORIZED.response()
         return self._direct.get((scope["method"], scope["path"]), self.app)
 
-    def _may_pass(self, scope: Scope) -> bool:
+    def _is_authorized(self, scope: Scope) -> bool:
         if self._expected is None or scope["path"] in self._public:
             return True
         kind, _, token = _header(scope, b"authorization").partition(b" ")
         return hmac.compare_digest(kind.lower() + b" " + token.strip(), self._expected)
-
-
-_NO_TOKEN = Problem(
-    401,
-    "unauthorized",
-    "This service asks for a token: Authorization: Bearer <token>.",
-    headers={"www-authenticate": "Bearer", "connection": "close"},
-)
-_NOT_FOUND = Problem(404, "not_found", "Not Found")
-_FOR_ANOTHER_HOST = Problem(
-    421,
-    "other_host",
-    "This service does not go by that name; --allowed-host adds one.",
-    headers={"connection": "close"},
-)
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes:
@@ -112,17 +114,17 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 
 def _host_of(scope: Scope) -> str:
-    """Give the name that the client has used, without the port."""
+    """Return the host name of a request, without the port."""
     host = _header(scope, b"host").decode("latin-1").lower()
     name, _, port = host.rpartition(":")
     return name if name and port.isdigit() else host
 
 
-def _is_ours(host: str, hosts: Collection[str]) -> bool:
-    """Take addresses, names without a dot, and ``hosts``.
+def _is_allowed(host: str, hosts: Collection[str]) -> bool:
+    """Whether ``host`` is an IP address, a name without a dot, or one of ``hosts``.
 
-    By another name a page on the Internet could let its visitors' browsers ask this service: whoever
-    owns a name can say that it means this machine.
+    This prevents DNS rebinding: the owner of a domain could point it at this machine, and a page
+    there could then query the service through a visitor's browser.
     """
     if "." not in host or host in hosts:
         return True
@@ -134,5 +136,5 @@ def _is_ours(host: str, hosts: Collection[str]) -> bool:
 
 
 def _as_get(scope: Scope) -> Scope:
-    """Answer HEAD as GET; the server leaves the body out."""
+    """Turn HEAD into GET; the server omits the body."""
     return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope

@@ -1,4 +1,4 @@
-"""The contract of the API, against a real process on loopback."""
+"""The API as documented, tested against a real process."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.serve.process import service
 from tests.tiny import TINY, tiny_artifact, tiny_examples
 
 
-def test_answers_are_the_predictors_in_order(running):
+def test_predictions_equal_those_of_the_predictor_in_order(running):
     texts = ["The film was lovely.", "", "bad <b>book</b> \N{GRINNING FACE}", "\0 e\u0301"]
     status, found = running.predict(texts, depths=True)
     expected = [p.to_dict(words=True) for p in Predictor(tiny_artifact()).predict(texts)]
@@ -25,17 +25,17 @@ def test_answers_are_the_predictors_in_order(running):
         assert answer == prediction
 
 
-def test_words_come_only_on_request_and_depth_can_be_capped(running):
+def test_words_are_returned_only_on_request_and_depth_can_be_limited(running):
     assert "words" not in running.predict(["good film"])[1]["predictions"][0]
-    _, capped = running.predict(["a good film"], depths=True, max_depth=1)
-    assert {word["depth"] for word in capped["predictions"][0]["words"]} == {1}
+    _, limited = running.predict(["a good film"], depths=True, max_depth=1)
+    assert {word["depth"] for word in limited["predictions"][0]["words"]} == {1}
 
 
-def test_a_whole_number_may_be_written_with_a_point(running):
+def test_an_integer_may_be_written_with_a_decimal_point(running):
     assert running.predict(["good"], max_depth=2.0) == running.predict(["good"], max_depth=2)
 
 
-def test_no_texts_get_no_answers(running):
+def test_an_empty_list_of_texts_gets_an_empty_answer(running):
     assert running.predict([]) == (200, {"predictions": []})
 
 
@@ -44,7 +44,7 @@ def test_a_text_longer_than_the_model_reads_is_marked(running):
     assert found["predictions"][0]["truncated"] is True
 
 
-def test_the_model_describes_itself(running):
+def test_the_model_and_its_limits_are_described(running):
     status, _, body = running.ask("GET", "/v1/model")
     found = json.loads(body)
     assert status == 200
@@ -56,12 +56,12 @@ def test_the_model_describes_itself(running):
     assert found["limits"] == Limits(body_bytes=50_000, body_seconds=1).to_dict()
 
 
-def test_health_is_told(running):
+def test_health_checks_answer(running):
     assert running.ask("GET", "/v1/health/live")[::2] == (200, b'{"status":"live"}')
     assert running.ask("GET", "/v1/health/ready")[::2] == (200, b'{"status":"ready"}')
 
 
-def test_metrics_count_what_was_done(running):
+def test_metrics_count_requests_words_and_steps(running):
     def metrics():
         _, _, body = running.ask("GET", "/metrics")
         lines = re.findall(r"^(fathomer_\S+) (\S+)$", body.decode(), re.MULTILINE)
@@ -72,21 +72,21 @@ def test_metrics_count_what_was_done(running):
     running.ask("GET", "/nowhere/else")
     after = metrics()
 
-    def grown(name):
+    def increase(name):
         return after[name] - before.get(name, 0)
 
-    assert grown('fathomer_requests_total{path="/v1/predict",status="200"}') == 1
-    assert grown('fathomer_requests_total{path="other",status="404"}') == 1
-    assert grown("fathomer_words_total") == 4
-    assert 4 <= grown("fathomer_steps_total") <= 16
-    assert grown("fathomer_batch_texts_sum") == 2
+    assert increase('fathomer_requests_total{path="/v1/predict",status="200"}') == 1
+    assert increase('fathomer_requests_total{path="other",status="404"}') == 1
+    assert increase("fathomer_words_total") == 4
+    assert 4 <= increase("fathomer_steps_total") <= 16
+    assert increase("fathomer_batch_texts_sum") == 2
     assert 1 <= after["fathomer_mean_depth"] <= 4
     assert after["fathomer_queue_words"] == 0
     assert 'fathomer_request_seconds_bucket{le="+Inf",path="/v1/predict"}' in after
     assert not any("nowhere" in name for name in after)
 
 
-def test_the_reference_loads_nothing_from_elsewhere(running):
+def test_the_reference_page_loads_no_external_resources(running):
     status, headers, body = running.ask("GET", "/docs")
     assert status == 200
     assert headers["content-type"].startswith("text/html")
@@ -102,7 +102,7 @@ def test_the_reference_loads_nothing_from_elsewhere(running):
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/model", "/nowhere", "/v1/predict"])
-def test_every_answer_has_strict_headers(running, path):
+def test_every_response_has_security_headers(running, path):
     _, headers, _ = running.ask("GET", path)
     assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
     assert "unsafe" not in headers["content-security-policy"]
@@ -116,7 +116,7 @@ def test_every_answer_has_strict_headers(running, path):
     ("method", "path", "status", "code"),
     [("GET", "/nowhere", 404, "not_found"), ("GET", "/v1/predict", 405, "method_not_allowed")],
 )
-def test_what_is_not_there_is_said_in_json(running, method, path, status, code):
+def test_unknown_paths_and_methods_are_json_errors(running, method, path, status, code):
     found, _, body = running.ask(method, path)
     assert (found, json.loads(body)["error"]["code"]) == (status, code)
 
@@ -126,20 +126,20 @@ def test_only_the_files_of_the_page_are_served(running, path):
     assert running.ask("GET", path)[0] == 404
 
 
-def test_a_token_guards_all_but_health_and_page(model, tmp_path):
+def test_a_token_protects_everything_but_health_checks_page_and_schema(model, tmp_path):
     (tmp_path / "token").write_text("s3cret\n")
     with service(model, "--token-file", str(tmp_path / "token")) as guarded:
-        for given in ({}, {"authorization": "Bearer s3cre"}, {"authorization": "Basic s3cret"}):
+        for wrong in ({}, {"authorization": "Bearer s3cre"}, {"authorization": "Basic s3cret"}):
             for method, path in (
                 ("POST", "/v1/predict"),
                 ("GET", "/v1/model"),
                 ("GET", "/metrics"),
             ):
-                status, headers, body = guarded.ask(method, path, b'{"texts":["a"]}', given)
+                status, headers, body = guarded.ask(method, path, b'{"texts":["a"]}', wrong)
                 assert (status, headers["www-authenticate"]) == (401, "Bearer")
                 assert json.loads(body)["error"]["code"] == "unauthorized"
-                for written in (f"{path}%0A", f"{path}/", f"{path}%0a%0a", f"/{path}"):
-                    assert guarded.ask(method, written, b'{"texts":["a"]}', given)[0] == 404
+                for variant in (f"{path}%0A", f"{path}/", f"{path}%0a%0a", f"/{path}"):
+                    assert guarded.ask(method, variant, b'{"texts":["a"]}', wrong)[0] == 404
         for right in ({"authorization": "Bearer s3cret"}, {"authorization": "bearer s3cret"}):
             assert guarded.ask("POST", "/v1/predict", b'{"texts":["a"]}', right)[0] == 200
         for path in ("/v1/health/ready", "/v1/health/live", "/", "/script.js", "/docs"):
@@ -160,13 +160,13 @@ def test_head_is_answered_like_get_without_a_body(running):
     [("evil.example", 421), ("evil.example:8000", 421), ("127.0.0.1.evil.example", 421),
      ("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:8000", 200), ("box", 200)],
 )  # fmt: skip
-def test_no_page_of_another_name_can_ask_through_a_browser(running, host, status):
+def test_requests_for_foreign_domain_names_are_refused(running, host, status):
     found, headers, _ = running.ask("POST", "/v1/predict", b'{"texts":["a"]}', {"host": host})
     assert found == status
     assert "location" not in headers
 
 
-def test_a_name_can_be_allowed(model, tmp_path):
+def test_a_host_name_can_be_allowed(model, tmp_path):
     with service(model, "--allowed-host", "Texts.Example") as named:
         for host, status in (("texts.example:80", 200), ("other.example", 421)):
             assert named.ask("GET", "/v1/model", headers={"host": host})[0] == status
@@ -176,14 +176,14 @@ def test_a_name_can_be_allowed(model, tmp_path):
         assert guarded.ask("GET", "/v1/model", headers=right)[0] == 200
 
 
-def test_a_model_whose_words_have_no_depth_says_so(tmp_path):
-    recipe = TINY.updated({"model": {"name": "swem-concat"}, "train": {"epochs": 1}})
+def test_a_model_without_depths_refuses_requests_for_them(tmp_path):
+    recipe = TINY.updated({"model": {"name": "bilstm"}, "train": {"epochs": 1}})
     fit(tiny_examples(), recipe).artifact.save(tmp_path / "flat")
     with service(tmp_path / "flat") as flat:
         assert json.loads(flat.ask("GET", "/v1/model")[2])["max_depth"] is None
         assert flat.predict(["good film"])[0] == 200
-        for asked in ({"max_depth": 1}, {"depths": True}):
-            status, content = flat.predict(["good film"], **asked)
+        for settings in ({"max_depth": 1}, {"depths": True}):
+            status, content = flat.predict(["good film"], **settings)
             assert (status, content["error"]["code"]) == (422, "no_depth")
 
 
@@ -194,10 +194,13 @@ def test_a_model_whose_words_have_no_depth_says_so(tmp_path):
         (["--limit", "queue_words=many"], "--limit queue_words=many: expected name=number"),
         (["--limit", "queue_words=0"], "queue_words must be at least 1"),
         (["--token-file", "missing"], "missing: no such file"),
-        (["--token-file", "empty"], "empty: a token is one line of visible ASCII characters"),
+        (
+            ["--token-file", "empty"],
+            "empty: expected a token of printable ASCII characters, without spaces",
+        ),
     ],
 )
-def test_a_mistake_is_one_line(run, model, tmp_path, arguments, message):
+def test_a_usage_error_is_one_line(run, model, tmp_path, arguments, message):
     (tmp_path / "empty").write_text(" \n")
     code, out, err = run("serve", str(model), *arguments)
     assert (code, out) == (2, "")
@@ -210,10 +213,10 @@ def test_a_mistake_is_one_line(run, model, tmp_path, arguments, message):
     [
         ("127.0.0.1", "Address already in use"),
         ("192.0.2.1", "Cannot assign requested address"),
-        ("..", "not the name of a host"),
+        ("..", "not a valid host name"),
     ],
 )
-def test_an_address_that_cannot_be_had_is_one_line(running, model, host, reason):
+def test_an_unavailable_address_is_a_one_line_error(running, model, host, reason):
     port = str(running.port)
     command = [sys.executable, "-m", "fathomer", "serve", str(model)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Connections without a network: what happens to one at the very end."""
+"""Shutdown of single connections, without a network."""
 
 import asyncio
 
@@ -6,13 +6,13 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from fathomer.serve.limits import Limits
-from fathomer.serve.server import strict_protocol
+from fathomer.serve.server import limited_protocol
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-class Wire(asyncio.Transport):
-    """Keep what is written, and whether it was closed."""
+class RecordingTransport(asyncio.Transport):
+    """A transport that records what is written and whether it was closed."""
 
     def __init__(self):
         super().__init__()
@@ -39,52 +39,52 @@ async def hello(scope, receive, send):
 
 
 def connection():
-    protocol = strict_protocol(Limits())
+    protocol = limited_protocol(Limits())
     config = uvicorn.Config(hello, http=protocol, log_config=None)
     made = protocol(config=config, server_state=ServerState(), app_state={})
-    wire = Wire()
-    made.connection_made(wire)
-    return made, wire
+    transport = RecordingTransport()
+    made.connection_made(transport)
+    return made, transport
 
 
 def run(scenario):
     asyncio.run(asyncio.wait_for(scenario(), 20))
 
 
-def test_a_request_on_its_way_when_the_end_begins_is_answered():
+def test_a_request_in_transit_at_shutdown_is_answered():
     async def scenario():
-        made, wire = connection()
+        made, transport = connection()
         made.shutdown()
-        assert not wire.is_closing()
+        assert not transport.is_closing()
         made.data_received(REQUEST)
-        await wire.closed.wait()
-        assert wire.written.endswith(b"\r\n\r\nhello")
-        assert b"\r\nconnection: close\r\n" in wire.written
+        await transport.closed.wait()
+        assert transport.written.endswith(b"\r\n\r\nhello")
+        assert b"\r\nconnection: close\r\n" in transport.written
 
     run(scenario)
 
 
-def test_at_the_end_a_resting_connection_is_closed_after_a_while():
+def test_an_idle_connection_is_closed_soon_after_shutdown():
     async def scenario():
-        made, wire = connection()
+        made, transport = connection()
         made.data_received(REQUEST)
-        while not wire.written.endswith(b"hello"):
+        while not transport.written.endswith(b"hello"):
             await asyncio.sleep(0)
-        assert not wire.is_closing()
+        assert not transport.is_closing()
         made.shutdown()
-        await wire.closed.wait()
-        assert b"connection: close" not in wire.written
+        await transport.closed.wait()
+        assert b"connection: close" not in transport.written
 
     run(scenario)
 
 
-def test_what_is_being_answered_at_the_end_tells_the_client_to_go():
+def test_an_answer_during_shutdown_closes_the_connection():
     async def scenario():
-        made, wire = connection()
+        made, transport = connection()
         made.data_received(REQUEST)
         made.shutdown()
-        await wire.closed.wait()
-        assert wire.written.count(b"hello") == 1
-        assert b"\r\nconnection: close\r\n" in wire.written
+        await transport.closed.wait()
+        assert transport.written.count(b"hello") == 1
+        assert b"\r\nconnection: close\r\n" in transport.written
 
     run(scenario)
