@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from benchmarks.charts import COLOURS
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError, require_matplotlib
+from fathomer.data.labelled import LabelledTexts, encode_examples
+from fathomer.errors import ConfigError, DataError, require
 from fathomer.model.inference import classify
 from fathomer.predictor import BATCH_WORDS, Predictor
-from fathomer.train.prepare import LabelledTexts, encode_examples
 
 FREQUENT = 10
 """A word that stands so often in the texts is frequent, unless too few words do."""
@@ -182,7 +182,7 @@ def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def draw_depths(found: Depths, path: Path) -> None:
     """Draw the four groupings, the anytime curve, and the mean depth in each."""
-    require_matplotlib()
+    require("matplotlib", "plots")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")

@@ -8,7 +8,7 @@ from benchmarks.charts import COLOURS, OTHERS
 from experiments.groups import find_group
 from experiments.runs import Run
 from experiments.tables import NOTHING, Table
-from fathomer.errors import require_matplotlib
+from fathomer.errors import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ def _samples_table(run: Run) -> Table:
 
 def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Draw what the runs suffice for; give the paths."""
-    require_matplotlib()
+    require("matplotlib", "plots")
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     sweep = find_sweep(runs)

@@ -26,15 +26,16 @@ from experiments.runs import Run, pack_bits
 from fathomer.artifact import Artifact, versions
 from fathomer.data.corpora import Source, describe, open_source, training_texts
 from fathomer.data.examples import Examples
+from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.errors import ArtifactError, ConfigError, FathomerError
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
 from fathomer.files import sha256_of
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
-from fathomer.train.events import EpochDone, Event
+from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import CHECKPOINT, Fitted, fit
-from fathomer.train.prepare import LabelledTexts, encode_examples
+from fathomer.train.loop import Event
 
 CLOCK = "clock.json"
 SAMPLE_WORDS = 100
