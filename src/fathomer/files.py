@@ -102,7 +102,7 @@ class GrowingFile:
     def _start(self, notes: dict[str, Any]) -> None:
         if self.partial.exists():
             raise ConfigError(
-                f"{self.partial}: left by a run that was stopped; continue it with --resume, "
+                f"{self.partial}: left from a run that was stopped; continue it with --resume, "
                 "or delete the file"
             )
         self._write_notes(notes, size=0)  # first, so that a partial file always has notes
