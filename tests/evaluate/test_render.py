@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathomer.errors import MissingExtraError
 from fathomer.evaluate.metrics import LabelMetrics, Metrics
 from fathomer.evaluate.render import MATRIX_LABELS, confusion_png, report_page
 from fathomer.evaluate.report import LengthGroup, Mistake, Report, UnseenScore
@@ -99,3 +100,9 @@ def test_drawing_does_not_import_pyplot():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'$"):
+        confusion_png(report_with(["bad", "good"]))

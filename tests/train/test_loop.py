@@ -271,20 +271,3 @@ def test_training_in_bfloat16_learns():
 def test_a_missing_device_is_named():
     with pytest.raises(ConfigError, match="there is no device 'cuda:99' here; use cpu"):
         fit(tiny_examples(), TINY, device="cuda:99")
-
-
-def test_the_time_before_a_stop_is_counted(tmp_path):
-    checkpoint = tmp_path / "checkpoint"
-    state = TrainingState.start(tiny_prepared().network)
-    state.keep_best(1)
-    state.began -= 1000
-    state.save(checkpoint, {})
-    resumed = TrainingState.resume(tiny_prepared().network, checkpoint, {})
-    assert 1000 < resumed.seconds < 1100
-
-
-def test_a_checkpoint_without_its_values_is_refused(tmp_path):
-    path = tmp_path / "checkpoint"
-    path.write_bytes(safetensors.torch.save({}, metadata={"values": "{}"}))
-    with pytest.raises(ArtifactError, match=r"not a readable checkpoint .'settings'.; delete it"):
-        TrainingState.resume(tiny_prepared().network, path, {})

@@ -1,9 +1,10 @@
-"""A process that is killed while it writes leaves a checkpoint that loads."""
+"""Checkpoints: readable even if the process is killed while it writes one."""
 
 import subprocess
 import sys
 
 import pytest
+import safetensors.torch
 
 from fathomer.errors import ArtifactError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint
@@ -55,3 +56,20 @@ def test_the_leftover_of_a_killed_first_write_is_removed(tmp_path):
     (tmp_path / f".{CHECKPOINT}.0123abcd").touch()
     check_folder(tmp_path, resume=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_before_a_stop_is_counted(tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    state = TrainingState.start(tiny_prepared().network)
+    state.keep_best(1)
+    state.began -= 1000
+    state.save(checkpoint, {})
+    resumed = TrainingState.resume(tiny_prepared().network, checkpoint, {})
+    assert 1000 < resumed.seconds < 1100
+
+
+def test_a_checkpoint_without_its_values_is_refused(tmp_path):
+    path = tmp_path / "checkpoint"
+    path.write_bytes(safetensors.torch.save({}, metadata={"values": "{}"}))
+    with pytest.raises(ArtifactError, match=r"not a readable checkpoint .'settings'.; delete it"):
+        TrainingState.resume(tiny_prepared().network, path, {})
