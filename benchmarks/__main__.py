@@ -72,13 +72,13 @@ def speed(
 
 def _check_outputs(out: Path | None, plot: Path | None) -> None:
     """Raise an error if a result could not be written."""
-    from fathomer.errors import require_matplotlib
+    from fathomer.errors import require
     from fathomer.files import check_writable
 
     if out:
         check_writable(out)
     if plot:
-        require_matplotlib()
+        require("matplotlib", "plots")
         plot.mkdir(parents=True, exist_ok=True)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathomer.errors import require_matplotlib
+from fathomer.errors import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ Rows = Sequence[dict[str, Any]]
 
 def draw_charts(rows: Rows, folder: Path) -> list[Path]:
     """Draw all charts into a folder; return their paths."""
-    require_matplotlib()
+    require("matplotlib", "plots")
     return [
         _draw(time_against_words, rows, folder / "time-against-words.png"),
         _draw(time_against_depth, rows, folder / "time-against-depth.png"),

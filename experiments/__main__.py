@@ -185,12 +185,12 @@ def depths(
     from experiments.depth_output import draw_depths, print_depths
     from experiments.depths import analyse_depths
     from fathomer.data.corpora import describe
-    from fathomer.errors import require_matplotlib
+    from fathomer.errors import require
     from fathomer.files import check_writable
     from fathomer.predictor import load
 
     if plot:  # fail before the analysis, not after it
-        require_matplotlib()
+        require("matplotlib", "plots")
         check_writable(plot)
     predictor = load(folder)
     source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fathomer.data.labelled import LabelledTexts
 from fathomer.files import write_atomically
 from fathomer.model.inference import Classified, classify
 from fathomer.predictor import BATCH_WORDS, Predictor
-from fathomer.train.events import EpochDone, Event, StepDone
-from fathomer.train.prepare import LabelledTexts
+from fathomer.train.checkpoint import EpochDone
+from fathomer.train.loop import Event, StepDone
 
 MAX_PASSES, MAX_SECONDS = 5, 2.0
 """Prediction is timed until one of these is reached."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
+from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.errors import ConfigError, DataError
 from fathomer.model.inference import classify
 from fathomer.predictor import BATCH_WORDS, Predictor
-from fathomer.train.prepare import LabelledTexts, encode_examples
 
 FREQUENT = 10
 """Occurrences from which a word counts as frequent, unless too few words reach it."""

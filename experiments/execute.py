@@ -12,8 +12,9 @@ from experiments.plan import Plan
 from experiments.runs import Run
 from fathomer.data.corpora import Source, describe, open_source
 from fathomer.errors import ArtifactError, ConfigError
-from fathomer.train.events import EpochDone, Event
+from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import CHECKPOINT, Fitted, fit
+from fathomer.train.loop import Event
 
 CLOCK = "clock.json"
 

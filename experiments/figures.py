@@ -8,7 +8,7 @@ from benchmarks.charts import COLOURS, OTHERS
 from experiments.groups import find_group
 from experiments.runs import Run
 from experiments.tables import NOTHING, Table
-from fathomer.errors import require_matplotlib
+from fathomer.errors import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,7 @@ def draw_figures(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 def new_figure(width: float, height: float, **panels: Any) -> "tuple[Figure, list[Axes]]":
     """Create a figure with panels side by side, or as many ``nrows`` and ``ncols`` as given."""
-    require_matplotlib()
+    require("matplotlib", "plots")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

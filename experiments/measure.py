@@ -14,12 +14,12 @@ from experiments.runs import Run, pack_bits
 from fathomer.artifact import Artifact, versions
 from fathomer.data.corpora import Source, training_texts
 from fathomer.data.examples import Examples
+from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
 from fathomer.files import sha256_of
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
-from fathomer.train.prepare import LabelledTexts, encode_examples
 
 SAMPLE_WORDS = 100
 """Preferred minimum length of a sample text."""

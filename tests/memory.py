@@ -1,8 +1,7 @@
-"""Measure the memory that answering a large file takes: python -m tests.memory 200000
+"""Measure the memory needed to classify a large file: python -m tests.memory 200000
 
-A model is trained in a second, and the given number of short texts is answered in a process of its
-own, from a csv to a csv. What is printed is the peak of the resident memory in MB: with the model
-loaded and one text answered, and when all is done.
+A tiny model classifies the given number of short texts in a separate process, from CSV to CSV. The
+script prints the peak resident memory in MB after the first text and after the last one.
 """
 
 import json
@@ -16,13 +15,13 @@ from tests.data.large import peak
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Answer the file; note the peak before and after."""
+    """Classify the file, and return the peak memory before and after."""
     from fathomer.answer_file import Answering, answer_file
     from fathomer.data.records import Source, iterate_records
     from fathomer.predictor import load
 
     predictor = load(folder / "model")
-    predictor.predict(["one text, so that all libraries are at work"])
+    predictor.predict(["one text, so that all libraries are loaded"])
     loaded, began = peak(), time.perf_counter()
     source = Source(folder / "texts.csv", "text", None, "utf-8")
     wanted = Answering(source, folder / "answers.csv", "m", depths=True)
@@ -32,7 +31,7 @@ def measure(folder: Path) -> dict[str, float]:
 
 
 def measure_apart(count: int) -> dict[str, float]:
-    """Write the model and the texts, of which each has a word of its own, and start a process."""
+    """Write a model and texts, each with a word of its own, and measure in a new process."""
     from tests.tiny import tiny_artifact
 
     with tempfile.TemporaryDirectory() as name:

@@ -24,8 +24,8 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Change one with `--set section.name=value`, or several with a recipe in TOML. The defaults are",
-        "the paper's where it names them.",
+        "Set one setting with `--set section.name=value`, or several in a TOML recipe. The defaults follow",
+        "the paper where it states them.",
         "",
     ]
     for section in fields(Recipe()):

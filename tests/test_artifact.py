@@ -1,7 +1,10 @@
+"""Saving and loading: a model folder is complete, checked on loading, and stays readable."""
+
 import errno
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,9 @@ from fathomer.errors import ArtifactError, MissingFileError
 from fathomer.files import sha256_of
 from fathomer.text.tokenizer import Tokenizer
 from tests.tiny import tiny_artifact
+
+FIRST_VERSION = Path(__file__).parent / "first_version"
+"""A model written by version 0.1.0, and its answers to ten texts."""
 
 TEXTS = ["The film was lovely.", "The meal was poor!", "", "unheard-of wörds 😀"]
 
@@ -28,8 +34,8 @@ def change_config(folder, **changes):
     path.write_text(json.dumps(config | changes), encoding="utf-8")
 
 
-def test_a_model_that_cannot_be_written_leaves_the_old_one_whole(folder, monkeypatch):
-    """The disk is full before the last file is written: the model there still loads."""
+def test_a_failed_write_leaves_the_old_model_intact(folder, monkeypatch):
+    """If the disk is full before the last file is written, the old model still loads."""
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     synced = []
 
@@ -66,7 +72,7 @@ def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_the_folder_holds_what_it_says_and_no_pickle(folder):
+def test_the_folder_holds_the_documented_files_and_no_pickle(folder):
     names = {path.name for path in folder.iterdir()}
     assert names == {
         "README.md",
@@ -87,7 +93,7 @@ def test_the_model_card_names_labels_and_scores(folder):
     assert f"| held out | {held_out['examples']} | {held_out['accuracy']:.4f} |" in card
 
 
-def test_loading_leaves_the_global_random_state_alone(folder):
+def test_loading_does_not_touch_the_global_random_state(folder):
     before = torch.get_rng_state()
     fathomer.load(folder)
     assert torch.equal(torch.get_rng_state(), before)
@@ -98,21 +104,21 @@ def test_a_missing_folder_is_refused(tmp_path):
         fathomer.load(tmp_path / "no")
 
 
-def test_a_folder_that_is_no_model_is_refused(tmp_path):
+def test_a_folder_that_is_not_a_model_is_refused(tmp_path):
     message = f"{tmp_path}: not a Fathomer model (it has no config.json)"
     with pytest.raises(ArtifactError, match=re.escape(message)):
         fathomer.load(tmp_path)
 
 
 @pytest.mark.parametrize("content", ['{"model_type": "bert"}', "{}", '{"model_type": "fathomer"}'])
-def test_somebody_elses_model_is_refused(tmp_path, content):
+def test_a_model_of_another_library_is_refused(tmp_path, content):
     (tmp_path / "config.json").write_text(content, encoding="utf-8")
     with pytest.raises(ArtifactError, match="not a Fathomer model"):
         fathomer.load(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "\x00", '"text"'])
-def test_a_config_that_is_no_json_object_is_refused(folder, content):
+def test_a_config_that_is_not_a_json_object_is_refused(folder, content):
     (folder / "config.json").write_text(content, encoding="utf-8")
     with pytest.raises(ArtifactError, match=r"config\.json: not "):
         fathomer.load(folder)
@@ -133,14 +139,14 @@ def test_a_truncated_or_changed_file_is_named(folder, name, damage):
         fathomer.load(folder)
 
 
-def test_a_file_that_nobody_vouches_for_is_refused(folder):
+def test_a_file_without_a_checksum_is_refused(folder):
     change_config(folder, files={})
     with pytest.raises(ArtifactError, match=r"tokenizer\.json is damaged"):
         fathomer.load(folder)
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"version": "9.0"}'])
-def test_a_tokenizer_that_is_none_is_refused(folder, content):
+def test_an_invalid_tokenizer_is_refused(folder, content):
     (folder / "tokenizer.json").write_text(content, encoding="utf-8")
     weights = sha256_of(folder / "model.safetensors")
     files = {"tokenizer.json": sha256_of(folder / "tokenizer.json"), "model.safetensors": weights}
@@ -181,3 +187,15 @@ def test_settings_that_do_not_fit_the_weights_are_refused_in_one_line(folder, ch
     with pytest.raises(ArtifactError, match="not a model that can be loaded") as caught:
         fathomer.load(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_the_first_version_loads_and_answers_the_same():
+    lines = (FIRST_VERSION / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    expected = [json.loads(line) for line in lines]
+    predictions = fathomer.load(FIRST_VERSION / "model").predict([e["text"] for e in expected])
+    assert len({word.depth for found in predictions for word in found.words}) == 4
+    for found, answer in zip(predictions, expected, strict=True):
+        assert found.label == answer["label"]
+        assert found.truncated == answer["truncated"]
+        assert [word._asdict() for word in found.words] == answer["words"]
+        assert found.probabilities == pytest.approx(answer["probabilities"], abs=1e-6)

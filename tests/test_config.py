@@ -1,4 +1,4 @@
-"""Settings: checked wherever they come from, and the same after a round trip."""
+"""Settings: checked wherever they come from, and unchanged after a round trip."""
 
 import dataclasses
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -16,11 +16,13 @@ BOUNDS = [(cls, item) for cls, item in FIELDS if item.metadata["low"] is not Non
 
 
 def values_of(cls: type[Section], item: dataclasses.Field[Any]) -> st.SearchStrategy[Any]:
-    """Draw a value that a setting accepts."""
+    """Return a strategy for the values that a setting accepts."""
     kind = get_type_hints(cls)[item.name]
     low, high = item.metadata["low"], item.metadata["high"]
     if get_origin(kind) is Literal:
         return st.sampled_from(get_args(kind))
+    if kind is str:
+        return st.sampled_from(["fathomer", "tfidf"])
     if kind is bool:
         return st.booleans()
     if item.name == "hidden_size":
@@ -76,7 +78,7 @@ SOME_SETTINGS = st.fixed_dictionaries(
         ("", "--set : expected section.name=value"),
     ],
 )
-def test_a_wrong_assignment_is_one_line_that_says_what_to_do(assignment, message):
+def test_a_wrong_assignment_is_a_clear_error(assignment, message):
     with pytest.raises(ConfigError) as caught:
         Recipe().with_settings([assignment])
     assert str(caught.value) == message
@@ -95,7 +97,7 @@ def test_a_wrong_assignment_is_one_line_that_says_what_to_do(assignment, message
         ("model.depth='hard'", "hard"),
     ],
 )
-def test_an_assignment_is_read_as_toml_and_else_as_a_bare_word(assignment, value):
+def test_a_value_is_read_as_toml_or_else_as_a_string(assignment, value):
     recipe = Recipe().with_settings([assignment])
     section, name = assignment.split("=")[0].strip().split(".")
     found = getattr(getattr(recipe, section), name)
@@ -103,12 +105,12 @@ def test_an_assignment_is_read_as_toml_and_else_as_a_bare_word(assignment, value
     assert recipe == Recipe().updated({section: {name: value}})
 
 
-def test_the_last_of_two_assignments_counts_and_others_stay():
+def test_the_last_assignment_of_a_setting_wins():
     recipe = Recipe().with_settings(["train.epochs=3", "train.clip=2", "train.epochs=4"])
     assert recipe == Recipe(train=TrainConfig(epochs=4, clip=2.0))
 
 
-def test_the_order_of_assignments_that_belong_together_does_not_matter():
+def test_settings_are_checked_after_all_assignments():
     recipe = Recipe().with_settings(["model.hidden_size=7", "model.sequence=none"])
     assert recipe.model.hidden_size == 7
 
@@ -124,7 +126,7 @@ def test_a_number_too_large_for_a_float_is_refused():
 
 
 @pytest.mark.parametrize(("cls", "item"), BOUNDS, ids=[item.name for _, item in BOUNDS])
-def test_a_setting_lies_in_its_range_and_may_touch_the_ends(cls, item):
+def test_a_range_includes_its_bounds_and_nothing_beyond(cls, item):
     sequence = {"sequence": "none"} if cls is ModelConfig and item.name == "hidden_size" else {}
     for bound, step in ((item.metadata["low"], -1), (item.metadata["high"], 1)):
         if bound is not None:
@@ -135,7 +137,7 @@ def test_a_setting_lies_in_its_range_and_may_touch_the_ends(cls, item):
 
 @pytest.mark.parametrize("size", [7, 8])
 @pytest.mark.parametrize("sequence", ["none", "sinusoidal", "learned"])
-def test_an_odd_hidden_size_is_fine_without_two_directions(size, sequence):
+def test_an_odd_hidden_size_is_allowed_without_a_bilstm(size, sequence):
     assert ModelConfig(hidden_size=size, sequence=sequence).hidden_size == size
 
 
@@ -166,7 +168,7 @@ def test_settings_are_frozen(cls):
         (b"[train]\nepochs = 1979-05-27", "epochs must be of type int"),
     ],
 )
-def test_a_broken_recipe_is_one_line_with_the_name_of_its_file(tmp_path, content, message):
+def test_an_invalid_recipe_is_one_line_with_the_name_of_its_file(tmp_path, content, message):
     path = tmp_path / "recipe.toml"
     path.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
@@ -176,7 +178,7 @@ def test_a_broken_recipe_is_one_line_with_the_name_of_its_file(tmp_path, content
     assert "\n" not in str(caught.value)
 
 
-def test_a_recipe_that_is_not_there_or_is_a_folder_is_an_error_of_ours(tmp_path):
+def test_a_missing_recipe_or_a_folder_is_a_clear_error(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.toml: no such recipe$"):
         Recipe.from_toml(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="directory"):
@@ -193,7 +195,7 @@ def test_a_recipe_is_the_same_after_a_round_trip(tmp_path_factory, sections):
     assert Recipe.from_dict(recipe.to_dict()) == recipe
 
 
-def test_only_what_differs_from_the_defaults_is_written():
+def test_only_settings_that_differ_from_the_defaults_are_written():
     assert Recipe().to_toml() == ""
     recipe = Recipe().with_settings(["model.depth=hard", "train.clip=1", "train.epochs=10"])
     assert recipe.to_toml() == '[model]\ndepth = "hard"\n\n[train]\nclip = 1.0\n'

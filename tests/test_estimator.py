@@ -170,10 +170,12 @@ def test_a_warm_start_keeps_labels_and_sizes():
     warm = classifier(warm_start=True, epochs=1).fit(TEXTS, LABELS)
     with pytest.raises(DataError, match="label 'neutral' does not occur in the training data"):
         warm.fit(["so so"] * 20, ["neutral", "positive"] * 10)
-    with pytest.raises(ConfigError, match=r"go on with model.hidden_size = 16: the model has 12"):
+    with pytest.raises(
+        ConfigError, match=r"continue with model.hidden_size = 16: the model has 12"
+    ):
         warm.set_params(hidden_size=16).fit(TEXTS, LABELS)
     warm.set_params(hidden_size=12, settings={**small_settings(), "text.max_chars": 9})
-    with pytest.raises(ConfigError, match=r"go on with text.max_chars = 9: the model has 32"):
+    with pytest.raises(ConfigError, match=r"continue with text.max_chars = 9: the model has 32"):
         warm.fit(TEXTS, LABELS)
     assert warm.classes_.tolist() == ["negative", "positive"]
 
@@ -181,7 +183,7 @@ def test_a_warm_start_keeps_labels_and_sizes():
 def test_a_model_that_learns_at_once_cannot_go_on():
     settings = {**small_settings(), "model.name": "tfidf"}
     warm = classifier(warm_start=True, settings=settings).fit(TEXTS, LABELS)
-    with pytest.raises(ConfigError, match="the model tfidf learns at once; it cannot go on"):
+    with pytest.raises(ConfigError, match="the model tfidf is fitted in one go and cannot be"):
         warm.fit(TEXTS, LABELS)
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are complete or absent."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from fathomer.files import check_writable, leftovers_of, sha256_of, write_atomic
 
 @pytest.fixture
 def umask(request):
-    """Set the umask of the process, and set it back."""
+    """Set the umask of the process for one test."""
     before = os.umask(request.param)
     yield request.param
     assert os.umask(before) == request.param, "the umask was left changed"
@@ -29,7 +29,7 @@ def umask(request):
     ],
 )
 @pytest.mark.parametrize("before", [None, b"a much longer content than the new one" * 9])
-def test_a_file_is_replaced_whole(tmp_path, content, expected, before):
+def test_a_file_is_replaced_completely(tmp_path, content, expected, before):
     path = tmp_path / "file"
     if before is not None:
         path.write_bytes(before)
@@ -38,7 +38,7 @@ def test_a_file_is_replaced_whole(tmp_path, content, expected, before):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_not_there_is_an_error_not_a_new_folder(tmp_path):
+def test_a_missing_folder_is_an_error_and_is_not_created(tmp_path):
     path = tmp_path / "mistyped" / "file"
     with pytest.raises(FileNotFoundError) as caught:
         write_atomically(path, "text")
@@ -46,14 +46,14 @@ def test_a_folder_that_is_not_there_is_an_error_not_a_new_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_where_a_folder_should_be_is_named_as_the_user_did(tmp_path):
+def test_the_error_names_the_path_that_the_user_gave(tmp_path):
     (tmp_path / "page").touch()
     with pytest.raises(NotADirectoryError) as caught:
         write_atomically(tmp_path / "page" / "file", "text")
     assert caught.value.filename == str(tmp_path / "page" / "file")
 
 
-def test_who_reads_the_old_file_goes_on_reading_it(tmp_path):
+def test_a_reader_of_the_old_file_is_not_disturbed(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     with path.open("rb") as reader:
@@ -62,7 +62,7 @@ def test_who_reads_the_old_file_goes_on_reading_it(tmp_path):
     assert path.read_bytes() == b"new"
 
 
-def test_the_old_file_stands_until_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+def test_the_old_file_stays_until_the_new_one_is_on_disk(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     seen = []
@@ -96,21 +96,21 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
     assert [file.read_bytes() for file in tmp_path.iterdir()] == ([before] if before else [])
 
 
-def test_a_folder_in_the_place_of_the_file_is_left_alone(tmp_path):
+def test_a_folder_is_not_replaced_by_a_file(tmp_path):
     (tmp_path / "file").mkdir()
     with pytest.raises(OSError, match="directory"):
         write_atomically(tmp_path / "file", b"new")
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
-def test_what_has_no_utf_8_form_is_replaced(tmp_path):
+def test_characters_that_cannot_be_encoded_are_replaced(tmp_path):
     write_atomically(tmp_path / "file", "a\ud800b")
     assert (tmp_path / "file").read_bytes() == b"a?b"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002], indirect=True, ids=oct)
-def test_a_file_has_the_permissions_that_the_umask_leaves(tmp_path, umask):
+def test_the_umask_decides_the_permissions_of_a_file(tmp_path, umask):
     path = tmp_path / "file"
     write_atomically(path, b"content")
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
@@ -124,7 +124,7 @@ def test_the_checksum_is_the_sha256_of_the_content(tmp_path, content):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_a_link_and_its_file_gets_the_content(tmp_path, there):
+def test_a_link_stays_a_link_and_its_target_is_written(tmp_path, there):
     (tmp_path / "folder").mkdir()
     real, link = tmp_path / "folder" / "real.txt", tmp_path / "link.txt"
     if there:
@@ -137,7 +137,7 @@ def test_a_link_stays_a_link_and_its_file_gets_the_content(tmp_path, there):
     assert [path.name for path in real.parent.iterdir()] == ["real.txt"]
 
 
-def test_a_pipe_gets_the_content_and_stays_a_pipe(tmp_path):
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -150,7 +150,7 @@ def test_a_pipe_gets_the_content_and_stays_a_pipe(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_a_folder_is_not_writable_as_a_file(tmp_path):
+def test_a_folder_cannot_be_written_as_a_file(tmp_path):
     with pytest.raises(ConfigError, match=r"is a folder; name a file$"):
         check_writable(tmp_path)
 

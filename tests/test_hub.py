@@ -157,7 +157,12 @@ def test_the_card_is_one_for_the_hub(folder):
     head = card.split("---\n")[1]
     assert "library_name: fathomer\n" in head
     assert "pipeline_tag: text-classification\n" in head
-    assert re.findall(r"^## (.*)$", card, re.M) == ["How deep it reads", "Use", "Data", "Limits"]
+    assert re.findall(r"^## (.*)$", card, re.M) == [
+        "Depth of the words",
+        "Usage",
+        "Training data",
+        "Limitations",
+    ]
 
 
 def test_a_missing_extra_is_named(monkeypatch):

@@ -1,6 +1,7 @@
-"""Several labels per text, or none: from the file to the answer, on the same path as one label."""
+"""Several labels per text, or none, from the file to the answer."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,14 +16,14 @@ from fathomer.artifact import Artifact
 from fathomer.data.examples import Example, Examples, split_stratified
 from fathomer.data.readers import read_examples
 from fathomer.errors import ArtifactError, ConfigError, DataError
-from fathomer.evaluate.calibrate import FEWEST, fit_temperature, tune_thresholds
+from fathomer.evaluate.calibrate import MIN_SUPPORT, fit_temperature, tune_thresholds
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import make_report
 from fathomer.explain import draw
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
-from fathomer.train.loop import losses_of
+from fathomer.train.loop import text_losses
 from tests.tiny import SIGNS, TINY, tagged, tagged_artifact
 
 RECIPE = TINY.updated({"train": {"epochs": 15}})
@@ -38,7 +39,7 @@ def predictor(artifact):
     return Predictor(artifact)
 
 
-def test_it_learns_several_labels_and_none(predictor):
+def test_a_model_learns_several_labels_and_none(predictor):
     texts = ["The hotel was swift and cheap.", "The hotel was there.", "The hotel was warm."]
     several, none, one = predictor.predict(texts)
     assert several.labels == ("cheap", "fast")
@@ -67,7 +68,7 @@ def test_scores_are_those_of_scikit_learn(predictor):
     assert found.micro_f1 > 0.9
 
 
-def test_the_artifact_keeps_mode_and_thresholds(artifact, predictor, tmp_path):
+def test_the_artifact_keeps_the_thresholds(artifact, predictor, tmp_path):
     artifact.save(tmp_path)
     loaded = Artifact.load(tmp_path)
     assert loaded.recipe.model.multi_label
@@ -89,9 +90,7 @@ def test_thresholds_that_do_not_fit_the_labels_are_refused(artifact, tmp_path):
             Artifact.load(tmp_path)
 
 
-def test_a_label_is_given_from_its_threshold_on(artifact):
-    from dataclasses import replace
-
+def test_a_label_is_given_if_it_reaches_its_threshold(artifact):
     text = ["The hotel was swift and cheap."]
     [plain] = Predictor(artifact).predict(text)
     limits = (plain.probabilities["cheap"] + 1e-6, plain.probabilities["fast"] - 1e-6, 0.0)
@@ -111,28 +110,27 @@ def test_a_label_is_given_from_its_threshold_on(artifact):
 )
 def test_no_other_threshold_has_a_better_f1(rows):
     probabilities, true = map(np.asarray, zip(*rows, strict=True))
-    logs = np.log(probabilities[:, None]).astype(np.float32)
-    [found] = tune_thresholds(logs, true[:, None])
+    [found] = tune_thresholds(probabilities[:, None], true[:, None])
     assert 0 <= found <= 1
 
     def f1(threshold):
         return sklearn.f1_score(true, probabilities >= threshold, zero_division=0)
 
-    if true.sum() < FEWEST:
+    if true.sum() < MIN_SUPPORT:
         assert found == 0.5
     else:
         assert f1(found) == pytest.approx(max(map(f1, [0.05, 0.15, 0.3, 0.5, 0.7, 0.9])))
 
 
-def test_one_text_does_not_give_a_rare_label_to_most_texts():
+def test_the_threshold_of_a_rare_label_is_not_tuned():
     probabilities = np.linspace(0.2, 0.001, 100)
     true = np.zeros((100, 1), dtype=np.int64)
     true[60] = 1
-    [found] = tune_thresholds(np.log(probabilities[:, None]).astype(np.float32), true)
+    [found] = tune_thresholds(probabilities[:, None], true)
     assert found == 0.5
 
 
-def test_a_temperature_is_found_for_labels_that_stand_alone():
+def test_a_known_temperature_of_independent_labels_is_recovered():
     random = np.random.default_rng(0)
     logits = random.normal(size=(3000, 3)) * 1.5
     true = (random.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(np.int64)
@@ -140,14 +138,14 @@ def test_a_temperature_is_found_for_labels_that_stand_alone():
     assert fit_temperature(logs.astype(np.float32), true) == pytest.approx(3, rel=0.08)
 
 
-def test_scores_of_texts_without_any_label_are_sound():
+def test_texts_without_labels_are_scored():
     answers = Classified(np.log(np.full((2, 2), 0.1)), np.zeros(0, dtype=np.int16))
     found = score(answers, np.zeros((2, 2), dtype=np.int64), ("a", "b"))
     assert (found.accuracy, found.micro_f1, found.macro_f1) == (1.0, 0.0, 0.0)
     assert found.loss == pytest.approx(-np.log(0.9))
 
 
-def test_a_split_holds_out_some_of_every_label():
+def test_a_split_holds_out_texts_of_every_label():
     larger, smaller = split_stratified(tagged(), fraction=0.2, seed=0)
     assert larger.multi_label
     assert smaller.multi_label
@@ -160,7 +158,7 @@ def test_a_split_holds_out_some_of_every_label():
     assert len(split_stratified(alone, fraction=0.2, seed=0)[0]) == 50, "each label is kept"
 
 
-def test_weights_and_the_baseline_know_several_labels():
+def test_weights_and_the_baseline_support_several_labels():
     examples = tagged()
     ones = fit(examples.weighted(np.ones(len(examples))), TINY).artifact.to_files()
     assert ones["model.safetensors"] == fit(examples, TINY).artifact.to_files()["model.safetensors"]
@@ -170,14 +168,14 @@ def test_weights_and_the_baseline_know_several_labels():
         fit(examples, TINY.updated({"train": {"class_weight": "balanced"}}))
 
 
-def test_the_loss_looks_at_each_label_by_itself():
+def test_the_loss_is_the_mean_over_the_labels():
     logits = torch.tensor([[2.0, -1.0], [0.5, 0.0]])
     targets = torch.tensor([[1, 0], [0, 1]])
     yes, no = -torch.nn.functional.logsigmoid(logits), -torch.nn.functional.logsigmoid(-logits)
     expected = torch.where(targets == 1, yes, no).mean(1)
-    assert losses_of(logits, targets, 0.0) == pytest.approx(expected)
+    assert text_losses(logits, targets, 0.0) == pytest.approx(expected)
     smoothed = 0.8 * expected + 0.2 * (yes + no).mean(1) / 2
-    assert losses_of(logits, targets, 0.2) == pytest.approx(smoothed)
+    assert text_losses(logits, targets, 0.2) == pytest.approx(smoothed)
 
 
 FILES = {
@@ -189,7 +187,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_labels_are_read_as_lists_and_with_bars(tmp_path, name):
+def test_labels_are_read_from_lists_and_split_at_bars(tmp_path, name):
     (tmp_path / name).write_text(FILES[name], encoding="utf-8")
     examples = read_examples(tmp_path / name, multi_label=True)
     assert [example.text for example in examples] == ["x", "y", "z"]
@@ -214,25 +212,25 @@ def test_labels_are_read_as_lists_and_with_bars(tmp_path, name):
         ("d.ft", "__label__a x __label__b", True, "several labels; --multi-label reads them"),
     ],
 )
-def test_labels_that_do_not_fit_the_mode_are_one_clear_line(tmp_path, name, line, multi, message):
+def test_labels_that_do_not_fit_the_mode_are_a_clear_error(tmp_path, name, line, multi, message):
     (tmp_path / name).write_text(line + "\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         read_examples(tmp_path / name, multi_label=multi)
     assert str(caught.value).startswith(f"{tmp_path / name}, line 1: {message}")
 
 
-def test_bars_mean_nothing_where_a_text_has_one_label(tmp_path):
+def test_without_multi_label_a_bar_is_part_of_the_label(tmp_path):
     (tmp_path / "data.csv").write_text("text,label\nx,a|b\n", encoding="utf-8")
     assert read_examples(tmp_path / "data.csv").label_counts == {"a|b": 1}
 
 
-def test_examples_of_the_other_mode_are_refused(predictor):
+def test_single_label_examples_are_refused(predictor):
     single = Examples([Example("The hotel was warm.", "kind")])
     with pytest.raises(DataError, match="the model gives several labels per text"):
         predictor.evaluate(single)
 
 
-def test_explaining_names_all_labels(predictor):
+def test_explain_shows_all_labels(predictor):
     text = ["The hotel was swift and cheap."]
     [several], [none] = predictor.predict(text), predictor.predict(text, abstain_below=1.0)
     assert draw(several, max_depth=4, width=80).plain.startswith("cheap, fast  ")

@@ -5,8 +5,7 @@ from rich.console import Console
 from fathomer.data.records import Record
 from fathomer.progress import watch, watch_answers
 from fathomer.train.checkpoint import TrainingState
-from fathomer.train.events import RolledBack
-from fathomer.train.loop import train
+from fathomer.train.loop import RolledBack, train
 from tests.tiny import TINY, tiny_prepared
 
 

@@ -1,4 +1,4 @@
-"""The recipes that come with Fathomer: each one loads, and each one builds a network."""
+"""The shipped recipes: each one loads and builds a network."""
 
 import pytest
 
@@ -15,12 +15,12 @@ from fathomer.recipes import (
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
-    """Work in a folder of our own, where no file has the name of a recipe."""
+    """Work in an empty folder, where no file has the name of a recipe."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_the_demo_has_a_recipe_and_every_recipe_a_name():
+def test_every_toml_file_is_a_shipped_recipe():
     assert shipped_recipes()["demo"] == FOLDER / "demo.toml"
     assert sorted(shipped_recipes().values()) == sorted(FOLDER.rglob("*.toml"))
 
@@ -35,7 +35,7 @@ def test_a_shipped_recipe_loads_and_builds_a_network(name):
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
-def test_a_shipped_recipe_leaves_to_the_data_what_the_data_decides(name):
+def test_a_shipped_recipe_does_not_set_what_the_data_decides(name):
     model = find_recipe(name).model
     assert (model.vocab_size, model.num_labels, model.fixed_words) == (0, 0, False)
 
@@ -46,7 +46,7 @@ def test_a_file_is_a_recipe_whatever_its_name(empty_folder):
         assert find_recipe(name) == Recipe().with_settings(["train.epochs=3"])
 
 
-def test_a_training_starts_from_the_named_recipe_else_from_that_of_its_corpus(empty_folder):
+def test_the_named_recipe_comes_before_that_of_the_corpus(empty_folder):
     (empty_folder / "trec").write_text("the corpus is meant, not this file", encoding="utf-8")
     assert starting_recipe("trec") == Recipe.from_toml(shipped_recipes()["trec"])
     assert starting_recipe("trec", "small") == find_recipe("small")
@@ -61,13 +61,13 @@ def test_a_training_starts_from_the_named_recipe_else_from_that_of_its_corpus(em
         ("none.toml", "none.toml: no such recipe"),
     ],
 )
-def test_an_unknown_recipe_is_one_line_that_says_what_to_do(name, message):
+def test_an_unknown_recipe_is_a_clear_error(name, message):
     with pytest.raises(MissingFileError) as caught:
         find_recipe(name)
     assert str(caught.value) == message
 
 
-def test_an_unlikely_name_is_answered_with_all_recipes():
+def test_if_no_name_is_close_all_recipes_are_listed():
     with pytest.raises(MissingFileError) as caught:
         find_recipe("zzzzzzzz")
     listed = ", ".join(sorted(shipped_recipes()))
@@ -79,7 +79,7 @@ def test_a_folder_does_not_hide_a_recipe_of_the_same_name(empty_folder):
     assert find_recipe("demo") == Recipe.from_toml(shipped_recipes()["demo"])
 
 
-def test_a_wrong_recipe_names_its_file(empty_folder):
+def test_an_invalid_recipe_names_its_file(empty_folder):
     (empty_folder / "mine.toml").write_text("[train]\nepoch = 3\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^mine\.toml: unknown setting 'epoch'; did you mean"):
         find_recipe("mine.toml")

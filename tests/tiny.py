@@ -1,4 +1,4 @@
-"""A model that trains in a second, for the tests that need one."""
+"""Tiny models that train in about a second."""
 
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ TINY = Recipe().updated(
 
 
 def tiny_examples(count: int = 60) -> Examples:
-    """Write short opinions, half of them good."""
+    """Return short opinions, half of them positive."""
     random = Random(0)
     return Examples(
         [
@@ -47,18 +47,18 @@ def tiny_examples(count: int = 60) -> Examples:
 
 
 def tiny_prepared(recipe: Recipe = TINY) -> Prepared:
-    """Prepare a training on the short opinions."""
+    """Prepare a run on the short opinions."""
     return prepare(tiny_examples(), recipe)
 
 
 @cache
 def tiny_artifact() -> Artifact:
-    """Train on the short opinions, once for all tests."""
+    """Return a model trained on the short opinions, once for all tests."""
     return fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact
 
 
 def tagged(count: int = 200) -> Examples:
-    """Write of each text what it is said to be, which may be nothing."""
+    """Return short texts with several labels, or with none."""
     random = Random(0)
     items = []
     for _ in range(count):
@@ -71,12 +71,12 @@ def tagged(count: int = 200) -> Examples:
 
 @cache
 def tagged_artifact() -> Artifact:
-    """Train on texts with several labels, once for all tests."""
+    """Return a model trained on texts with several labels, once for all tests."""
     return fit(tagged(), TINY.updated({"train": {"epochs": 15}})).artifact
 
 
 def write_csv(path: Path, examples: Examples) -> Path:
-    """Write examples as a csv file with a header."""
+    """Write examples to a CSV file with a header."""
     rows = [f'"{e.text}",{e.label}\n' for e in examples]
     path.write_text("text,label\n" + "".join(rows), encoding="utf-8")
     return path

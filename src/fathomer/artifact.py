@@ -1,11 +1,11 @@
-"""A trained model on disk: a folder without pickle that describes itself.
+"""A trained model on disk: a folder that describes itself and holds no pickle.
 
-config.json         labels in their order, all settings, checksums of the other files; written last
-tokenizer.json      rules and vocabulary, as the `tokenizers` library writes them
+config.json         labels in order, all settings, checksums of tokenizer and weights; written last
+tokenizer.json      rules and vocabulary, in the format of the `tokenizers` library
 model.safetensors   the weights
-metrics.jsonl       scores of every epoch, one per line
-metrics.json        scores, their history over the epochs, and how the model came about
-README.md           a model card
+metrics.jsonl       scores of every epoch, one JSON object per line
+metrics.json        final scores, their history, and how the model was trained
+README.md           the model card
 """
 
 import json
@@ -37,13 +37,13 @@ FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 METRICS, HISTORY, CARD = "metrics.json", "metrics.jsonl", "README.md"
 
-_MISFITS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
-"""What files of ours lead to when they are not as we wrote them."""
+_LOAD_ERRORS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
+"""Exceptions that a changed or inconsistent model folder can cause."""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Hold all that makes up a trained model."""
+    """A trained model: network, tokenizer, labels, settings and scores."""
 
     recipe: Recipe
     labels: tuple[str, ...]
@@ -51,23 +51,23 @@ class Artifact:
     network: Network
     metrics: dict[str, Any]
     temperature: float = 1.0
-    """What logits are divided by to give probabilities, as calibration has found."""
+    """Logits are divided by this before they become probabilities; found by calibration."""
     thresholds: tuple[float, ...] | None = None
-    """Where a text may have several labels: from which probability on each is given."""
+    """For multi-label models, the lowest probability at which each label is given."""
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
-            raise ArtifactError(f"the temperature is {self.temperature}")
+            raise ArtifactError(f"invalid temperature {self.temperature}")
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
-            raise ArtifactError(f"{len(self.thresholds)} thresholds, {len(self.labels)} labels")
+            raise ArtifactError(f"{len(self.thresholds)} thresholds for {len(self.labels)} labels")
 
     def save(self, folder: Path) -> None:
-        """Write the folder; ``config.json``, which vouches for the rest, comes last."""
+        """Write the folder; ``config.json`` comes last because it has the other files' checksums."""
         folder.mkdir(parents=True, exist_ok=True)
         write_together({folder / name: content for name, content in self.to_files().items()})
 
     def to_files(self) -> dict[str, bytes]:
-        """Give the contents of the folder's files by their names."""
+        """Return the content of each file in the folder, by name."""
         tensors = {name: t.contiguous().cpu() for name, t in self.network.state_dict().items()}
         files = {
             WEIGHTS: safetensors.torch.save(tensors),
@@ -97,7 +97,7 @@ class Artifact:
 
     @classmethod
     def load(cls, folder: Path) -> "Artifact":
-        """Read a folder back; one that is foreign or damaged is refused."""
+        """Load a model from its folder; raise an error if it is not a model or is damaged."""
         config = read_config(folder)
         for name in (TOKENIZER, WEIGHTS):
             if not (folder / name).is_file():
@@ -106,7 +106,7 @@ class Artifact:
                 raise ArtifactError(f"{folder}: {name} is damaged; train or copy the model again")
         try:
             if not isinstance(config["labels"], list):
-                raise TypeError("its labels are no list")
+                raise TypeError("the labels are not a list")
             recipe, labels = Recipe.from_dict(config["recipe"]), tuple(config["labels"])
             tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
             _check(recipe, labels, tokenizer)
@@ -119,14 +119,14 @@ class Artifact:
                 temperature=float(config.get("temperature", 1.0)),
                 thresholds=_thresholds(config.get("thresholds")),
             )
-        except _MISFITS as error:
+        except _LOAD_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
         return artifact
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read ``config.json``, and make sure that the folder is a model of ours."""
+    """Read ``config.json``, and check that the folder holds a Fathomer model."""
     if not folder.is_dir():
         problem = (
             "a file where a model's folder was expected" if folder.exists() else "no such folder"
@@ -136,7 +136,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ArtifactError(f"{folder}: not a Fathomer model (it has no {CONFIG})")
     config = _read_json(folder / CONFIG)
     if config.get("model_type") != "fathomer" or not isinstance(config.get("files"), dict):
-        raise ArtifactError(f"{folder}: not a Fathomer model (its {CONFIG} is not one of ours)")
+        raise ArtifactError(
+            f"{folder}: not a Fathomer model ({CONFIG} was not written by Fathomer)"
+        )
     if config.get("format") != FORMAT:
         raise ArtifactError(
             f"{folder}: written in format {config.get('format')!r}, this Fathomer "
@@ -146,7 +148,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Name the versions that a result depends on."""
+    """Return the versions of the packages that a result depends on."""
     return {
         "fathomer": fathomer.__version__,
         "torch": torch.__version__,
@@ -157,18 +159,18 @@ def versions() -> dict[str, str]:
 
 
 def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> None:
-    """Refuse parts that do not belong together."""
+    """Raise an error if labels, tokenizer and settings do not fit together."""
     model = recipe.model
     strings = {label for label in labels if isinstance(label, str)}
     if not len(strings) == len(labels) == model.num_labels:
-        raise ArtifactError(f"{model.num_labels} different labels were expected")
+        raise ArtifactError(f"expected {model.num_labels} different labels")
     if len(tokenizer) != model.vocab_size:
-        raise ArtifactError(f"{len(tokenizer)} words, but {model.vocab_size} vectors")
+        raise ArtifactError(f"{len(tokenizer)} words, but {model.vocab_size} word vectors")
 
 
 def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
     spellings = spell(tokenizer.vocabulary, max_chars=recipe.text.max_chars)
-    with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, then written over
+    with torch.random.fork_rng(devices=[]):  # initial weights are overwritten
         network = build_model(recipe.model, spellings=torch.from_numpy(spellings.copy()))
     network.load_tensors(safetensors.torch.load_file(path))
     return network.eval()
@@ -193,9 +195,9 @@ def _pretty(content: dict[str, Any]) -> bytes:
 
 
 def json_lines(records: Iterable[dict[str, Any]]) -> bytes:
-    """Write one JSON object per line."""
+    """Return records as JSON, one object per line."""
     return b"".join(_encoded(json.dumps(record, ensure_ascii=False) + "\n") for record in records)
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "replace")  # a lone surrogate has no UTF-8 form
+    return text.encode("utf-8", "replace")  # lone surrogates cannot be encoded

@@ -1,4 +1,4 @@
-"""A model card: what a model is, was trained on, can do and cannot, in Markdown."""
+"""The model card, in Markdown: what a model is, how well it scores, and what it was trained on."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ from fathomer.config import ModelConfig, Recipe
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.model.registry import MODELS
 
-_WIDTH = 40
+_BAR_LENGTH = 40
 """Characters of the longest bar."""
 
 
 def write_card(
     recipe: Recipe, labels: Sequence[str], metrics: Mapping[str, Any], *, parameters: int
 ) -> str:
-    """Describe a model from its settings and from what its training has measured."""
+    """Return the model card for the settings of a model and its training metrics."""
     parts = {
         name.replace("_", " "): found
         for name in ("held_out", "test")
@@ -26,7 +26,7 @@ def write_card(
         scores=_scores(parts, multi_label=recipe.model.multi_label),
         depths=_depths(parts),
         data=_data(metrics),
-        given=_SEVERAL if recipe.model.multi_label else _ONE,
+        assigns=_SEVERAL if recipe.model.multi_label else _ONE,
         max_words=recipe.text.max_words,
     )
 
@@ -40,9 +40,9 @@ def _describe(model: ModelConfig, parameters: int) -> str:
 
 
 def _scores(parts: Mapping[str, Mapping[str, Any]], *, multi_label: bool) -> str:
-    """Write a table of scores, one row per set of texts."""
+    """Return a table of scores with one row per set of texts."""
     if not parts:
-        return "No texts were held out, so that it was not scored."
+        return "The model was not scored: no texts were held out."
     names = ["accuracy", *(["micro_f1"] if multi_label else []), "macro_f1"]
     shown = [name.replace("_f", " F") for name in names]
     rows = [["texts", "examples", *shown, "mean depth"], ["---", *["---:"] * (len(names) + 2)]]
@@ -53,43 +53,44 @@ def _scores(parts: Mapping[str, Mapping[str, Any]], *, multi_label: bool) -> str
 
 
 def _depths(parts: Mapping[str, Mapping[str, Any]]) -> str:
-    """Draw how many words were read how deep, in the last of the sets of texts."""
+    """Return a bar chart of the words at each depth: of the test texts, if there are any."""
     counted = [part for part, found in parts.items() if any(found.get("words_by_depth", [])[1:])]
     if not counted:
         return ""
     counts = parts[counted[-1]]["words_by_depth"][1:]  # no word has depth 0
     rows = [
         f"| {depth} | {words:,} | {words / sum(counts):.1%} "
-        f"| {'█' * round(_WIDTH * words / max(counts))} |"
+        f"| {'█' * round(_BAR_LENGTH * words / max(counts))} |"
         for depth, words in enumerate(counts, start=1)
     ]
     return _DEPTHS.format(part=counted[-1].replace(" ", "-"), rows="\n".join(rows))
 
 
 def _data(metrics: Mapping[str, Any]) -> str:
-    """Say what the model was trained on, as far as that is known."""
-    name, found = metrics.get("data_name"), metrics.get("data")
-    lines = [f"Trained on `{name}`." if name else "Trained on texts without a name."]
-    if found:
-        lines.append(f"Fingerprint of texts and labels: `{found}`.")
+    """Return what is known about the training data and the training command."""
+    name, fingerprint = metrics.get("data_name"), metrics.get("data")
+    text = f"Trained on `{name}`." if name else "Trained on data without a name."
+    if fingerprint:
+        text += f" Fingerprint of texts and labels: `{fingerprint}`."
     if command := metrics.get("command"):
-        lines.append(f"\n\n```console\n$ {command}\n```")
-    return " ".join(lines)
+        text += f"\n\n```console\n$ {command}\n```"
+    return text
 
 
-_OURS = """A depth-adaptive graph recurrent network: each word takes 1 to {model.max_depth} steps
-({model.depth} selection), hidden size {model.hidden_size}, {model.vocab_size:,} known words{parameters}."""
+_OURS = """A depth-adaptive graph recurrent network. Each word is processed for 1 to {model.max_depth} steps
+(`{model.depth}` depth selection).
+Hidden size {model.hidden_size}, vocabulary of {model.vocab_size:,} words{parameters}."""
 
-_OTHER = """The model `{model.name}` ({paper}),
-{model.vocab_size:,} known words{parameters}. All settings are in `config.json`."""
+_OTHER = """The model `{model.name}` ({paper}).
+Vocabulary of {model.vocab_size:,} words{parameters}. All settings are in `config.json`."""
 
-_ONE = "it gives every text one of them"
-_SEVERAL = "it gives a text all those that reach their thresholds, or none"
+_ONE = "It assigns exactly one of them to every text"
+_SEVERAL = "It assigns all labels whose probability reaches their threshold, possibly none"
 
 _DEPTHS = """
-## How deep it reads
+## Depth of the words
 
-The words of the {part} texts, by the steps that each took:
+Words of the {part} texts by depth, the number of steps that the model spends on a word:
 
 | depth | words | share | |
 |---:|---:|---:|:---|
@@ -104,7 +105,7 @@ tags:
 - adaptive-depth
 ---
 
-# A Fathomer text classifier
+# Fathomer text classifier
 
 Labels: {labels}.
 
@@ -112,22 +113,23 @@ Labels: {labels}.
 
 {scores}
 {depths}
-## Use
+## Usage
 
 ```python
 import fathomer
 
-predictor = fathomer.load("this folder")
+predictor = fathomer.load("path/to/this/folder")
 predictor.predict(["a text"])
 ```
 
-## Data
+## Training data
 
 {data}
 
-## Limits
+## Limitations
 
-The model knows the labels above and no others: {given}, also a text of another
-kind or language than it was trained on. It reads the first {max_words:,} words of a text. The scores hold
-for texts like those that they were measured on.
+The model knows only the labels above. {assigns},
+even if the text is in another language or about something else than the training data.
+It reads the first {max_words:,} words of a text and ignores the rest.
+The scores apply to texts similar to those they were measured on.
 """

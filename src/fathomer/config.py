@@ -1,7 +1,7 @@
-"""Settings: frozen dataclasses, read from TOML recipes and from ``--set section.name=value``.
+"""Settings as frozen dataclasses, read from TOML recipes and from ``--set section.name=value``.
 
-A :class:`Recipe` has three sections. A file or an override names only what differs from the
-defaults; an unknown name is an error that offers the nearest known one.
+A :class:`Recipe` has three sections. A file or an override only needs the settings that differ from
+the defaults. An unknown name is an error that suggests the closest known one.
 """
 
 import dataclasses
@@ -20,18 +20,18 @@ ClassWeight = Literal["none", "balanced"]
 TrainPrecision = Literal["float32", "bfloat16"]
 PredictPrecision = Literal["float32", "int8"]
 
-MANY = 10**9
-"""More than anybody needs, and little enough for every count of words and steps."""
+MAX_COUNT = 10**9
+"""Upper bound of counts: more than anybody needs, and small enough for sums not to overflow."""
 
 
 def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
-    """Declare one setting: its default, what it means, and the range that it must lie in."""
+    """Declare a setting with its default, its description and its allowed range."""
     return field(default=default, metadata={"doc": doc, "low": low, "high": high})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Check every setting of a section against its declared type and range."""
+    """Base class of a section, which checks every setting against its type and range."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
@@ -46,7 +46,7 @@ class Section:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Build the section from plain values; an unknown name is an error."""
+        """Build the section from plain values; unknown names are errors."""
         known = [item.name for item in fields(cls)]
         for name in values:
             if name not in known:
@@ -56,32 +56,38 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section):
-    """Describe the network; `L`, `d_model` and `d_inner` are the paper's symbols."""
+    """Settings of the model; `L`, `d_model` and `d_inner` are the paper's symbols."""
 
-    name: str = setting("fathomer", "which model; `fathomer models` lists them")
-    vocab_size: int = setting(0, "number of known words; 0 until the data is read", low=0)
-    num_labels: int = setting(0, "number of labels; 0 until the data is read", low=0)
-    word_size: int = setting(300, "width of a word vector", low=1, high=10_000)
-    char_size: int = setting(50, "width of the character CNN's output", low=1, high=10_000)
+    name: str = setting("fathomer", "name of the model; `fathomer models` lists them")
+    vocab_size: int = setting(0, "size of the vocabulary; set from the data", low=0)
+    num_labels: int = setting(0, "number of labels; set from the data", low=0)
+    word_size: int = setting(300, "size of a word vector", low=1, high=10_000)
+    char_size: int = setting(50, "output size of the character CNN", low=1, high=10_000)
     char_input_size: int = setting(
-        30, "width of a character's vector inside that CNN", low=1, high=10_000
+        30, "size of a character embedding in the character CNN", low=1, high=10_000
     )
     depth_size: int = setting(
-        50, "width of the inner vector and depth embedding (d_inner)", low=1, high=10_000
+        50, "size of the inner vector and the depth embedding (d_inner)", low=1, high=10_000
     )
     hidden_size: int = setting(
-        400, "width of the word and sentence states (d_model)", low=2, high=10_000
+        400, "size of the word and sentence states (d_model)", low=2, high=10_000
     )
-    max_depth: int = setting(
-        9, "largest number of steps that a word can take (L)", low=1, high=1000
+    max_depth: int = setting(9, "largest depth of a word, in steps (L)", low=1, high=1000)
+    depth: DepthSelection = setting(
+        "gumbel", "how the depth of a word is selected: `gumbel`, `hard`, `soft` or `full`"
     )
-    depth: DepthSelection = setting("gumbel", "how the depth of a word is selected")
-    sequence: SequenceKind = setting("bilstm", "where word order comes from")
-    max_positions: int = setting(2000, "rows of the learned position table", low=1, high=1_000_000)
-    multi_label: bool = setting(False, "a text may have several labels (set by `--multi-label`)")
-    fixed_words: bool = setting(False, "keep the word vectors fixed (set when vectors are given)")
-    word_dropout: float = setting(0.3, "dropout on word embeddings", low=0, high=0.99)
-    hidden_dropout: float = setting(0.2, "dropout on hidden states", low=0, high=0.99)
+    sequence: SequenceKind = setting(
+        "bilstm", "source of word order: `bilstm`, `none`, `sinusoidal` or `learned`"
+    )
+    max_positions: int = setting(
+        2000, "size of the position table, if `sequence` is `learned`", low=1, high=1_000_000
+    )
+    multi_label: bool = setting(False, "whether texts have several labels; set by `--multi-label`")
+    fixed_words: bool = setting(
+        False, "whether word vectors stay fixed; set when vectors are given"
+    )
+    word_dropout: float = setting(0.3, "dropout rate of word embeddings", low=0, high=0.99)
+    hidden_dropout: float = setting(0.2, "dropout rate of hidden states", low=0, high=0.99)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,53 +99,71 @@ class ModelConfig(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class TextConfig(Section):
-    """Describe how texts become words."""
+    """Settings of tokenization and vocabulary."""
 
     min_count: int = setting(
-        2, "rarer training words are unknown (without vectors)", low=1, high=MANY
+        2, "rarer training words are unknown, unless vectors are given", low=1, high=MAX_COUNT
     )
     max_vocabulary: int = setting(
-        100_000, "at most this many training words are known", low=1, high=MANY
+        100_000, "largest number of training words in the vocabulary", low=1, high=MAX_COUNT
     )
     vector_words: int = setting(
         30_000,
-        "first words of a vectors file that are known beside the training words",
+        "words from the start of the vectors file to add to the vocabulary",
         low=0,
-        high=MANY,
+        high=MAX_COUNT,
     )
-    max_chars: int = setting(32, "bytes of a word that the character CNN sees", low=1, high=1000)
-    max_words: int = setting(2000, "longer texts are cut to this many words", low=1, high=MANY)
+    max_chars: int = setting(32, "bytes of a word that the character CNN reads", low=1, high=1000)
+    max_words: int = setting(
+        2000, "longer texts are truncated to this many words", low=1, high=MAX_COUNT
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Section):
-    """Describe the training."""
+    """Settings of training."""
 
-    epochs: int = setting(10, "passes over the training texts", low=1, high=MANY)
+    epochs: int = setting(10, "passes over the training set", low=1, high=MAX_COUNT)
     batch_words: int = setting(
-        2000, "words in a batch (a longer text stands alone)", low=1, high=MANY
+        2000, "words per batch; a longer text is a batch of its own", low=1, high=MAX_COUNT
     )
-    learning_rate: float = setting(0.001, "Adam's learning rate at first", low=0, high=10)
-    decay_to: float = setting(0.05, "part of it left at the end; a straight line", low=0, high=1)
+    learning_rate: float = setting(0.001, "initial learning rate of Adam", low=0, high=10)
+    decay_to: float = setting(
+        0.05, "share of the learning rate left at the end of a linear decay", low=0, high=1
+    )
     precision: TrainPrecision = setting(
-        "float32", "bfloat16 where the processor has it: CUDA or AMX"
+        "float32", "`float32`, or `bfloat16` on hardware that is fast at it (CUDA, AMX)"
     )
-    clip: float = setting(5.0, "largest norm of the gradient; 0: any", low=0, high=MANY)
-    label_smoothing: float = setting(0.0, "probability spread over all labels", low=0, high=0.99)
-    class_weight: ClassWeight = setting("none", "balanced: rare labels count as much as others")
+    clip: float = setting(
+        5.0, "gradient norm to clip at; 0 turns clipping off", low=0, high=MAX_COUNT
+    )
+    label_smoothing: float = setting(
+        0.0, "probability spread evenly over all labels", low=0, high=0.99
+    )
+    class_weight: ClassWeight = setting(
+        "none", "`balanced` gives every label the same total weight, however rare it is"
+    )
     held_out: float = setting(
-        0.1, "part held out when none is given; of each label at least one", low=0, high=0.9
+        0.1,
+        "share of each label's texts to hold out, at least one, unless held-out texts are given",
+        low=0,
+        high=0.9,
     )
-    calibrate: bool = setting(True, "fit the probabilities to the held-out part afterwards")
+    calibrate: bool = setting(True, "calibrate the probabilities on the held-out part")
     patience: int = setting(
-        0, "stop after so many epochs without a better one; 0: never", low=0, high=MANY
+        0,
+        "stop after this many epochs without improvement; 0 turns early stopping off",
+        low=0,
+        high=MAX_COUNT,
     )
-    seed: int = setting(0, "decides split, weights, order, dropout, sampling", low=0, high=2**63)
+    seed: int = setting(
+        0, "seed of the split, the initial weights, batches, dropout and depths", low=0, high=2**63
+    )
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hold all settings of one training."""
+    """All settings of a training run."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     text: TextConfig = field(default_factory=TextConfig)
@@ -147,12 +171,12 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, sections: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Build a recipe from the parts that differ from the defaults."""
+        """Build a recipe from the settings that differ from the defaults."""
         return cls().updated(sections)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read a recipe that holds only what differs from the defaults."""
+        """Read a recipe from a TOML file with the settings that differ from the defaults."""
         try:
             sections = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
@@ -165,7 +189,7 @@ class Recipe:
             raise ConfigError(f"{path}: {error}") from None
 
     def updated(self, sections: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Return a recipe with some settings changed."""
+        """Return a copy of the recipe with some settings changed."""
         known = {item.name: getattr(self, item.name) for item in fields(self)}
         for name, values in sections.items():
             if name not in known:
@@ -177,7 +201,7 @@ class Recipe:
         return type(self)(**known)
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
-        """Return a recipe with ``section.name=value`` assignments carried out.
+        """Return a copy of the recipe changed by assignments of the form ``section.name=value``.
 
         >>> Recipe().with_settings(["model.depth=hard", "train.epochs=3"]).train.epochs
         3
@@ -186,13 +210,13 @@ class Recipe:
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not (equals and "." in path.strip(". ")):
-                hint = _whole_name(path.strip()) if equals else ""
+                hint = _full_name_hint(path.strip()) if equals else ""
                 raise ConfigError(f"--set {assignment}: expected section.name=value{hint}")
             values[path.strip()] = _parsed(text.strip())
         return self.with_values(values)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return a recipe with settings changed that are named ``section.name``."""
+        """Return a copy of the recipe with new values for settings named ``section.name``."""
         sections: dict[str, dict[str, Any]] = {}
         for path, value in values.items():
             section, _, name = path.partition(".")
@@ -204,7 +228,7 @@ class Recipe:
         return dataclasses.asdict(self)
 
     def changed_values(self) -> dict[str, Any]:
-        """Name what differs from the defaults: ``section.name`` and its value."""
+        """Return the settings that differ from the defaults, named ``section.name``."""
         defaults = type(self)().to_dict()
         return {
             f"{section}.{name}": value
@@ -214,7 +238,7 @@ class Recipe:
         }
 
     def to_toml(self) -> str:
-        """Write what differs from the defaults as TOML."""
+        """Return the settings that differ from the defaults as TOML."""
         changed = [(*path.split("."), v) for path, v in self.changed_values().items()]
         blocks = []
         for section in self.to_dict():
@@ -224,17 +248,17 @@ class Recipe:
         return "\n".join(blocks)
 
 
-def _whole_name(name: str) -> str:
-    """Offer the setting whose section was forgotten."""
+def _full_name_hint(name: str) -> str:
+    """Return a hint if ``name`` is a setting without its section."""
     sections = [section for section, values in Recipe().to_dict().items() if name in values]
     return f"; did you mean {sections[0]}.{name}?" if sections else ""
 
 
 def _parsed(text: str) -> Any:
-    """Read a value of ``--set`` as TOML would, and as a bare string otherwise."""
+    """Parse a value of ``--set`` as TOML, or return it as a string if it is not TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # no TOML, or one that only an enemy would write
+    except (ValueError, RecursionError):  # RecursionError: maliciously nested input
         return text
 
 
@@ -245,13 +269,13 @@ def _toml_value(value: str | float) -> str:
 
 
 def _checked_type(name: str, value: Any, kind: Any) -> Any:
-    """Return ``value`` as ``kind``; an int is welcome where a float is asked, nothing else is."""
+    """Return ``value`` as ``kind``; the only conversion is from int to float."""
     if get_origin(kind) is Literal:
         choices = get_args(kind)
         if value not in choices:
             raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         return value
-    number = isinstance(value, Real) and not isinstance(value, bool)  # NumPy's numbers, too
+    number = isinstance(value, Real) and not isinstance(value, bool)  # including NumPy's
     if kind is int and number and isinstance(value, Integral):
         return int(value)
     if kind is float and number and abs(value) < 2**63:
@@ -262,7 +286,7 @@ def _checked_type(name: str, value: Any, kind: Any) -> Any:
 
 
 def _check_range(name: str, value: Any, low: float | None, high: float | None) -> None:
-    # Written so that nan, which compares false with everything, is refused too.
+    # nan compares false with everything, so these comparisons refuse it too.
     if low is not None and not value >= low:
         raise ConfigError(f"{name} must be at least {low}, not {value!r}")
     if high is not None and not value <= high:

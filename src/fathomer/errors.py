@@ -1,73 +1,89 @@
-"""The exceptions that Fathomer raises for a user's mistakes.
+"""The exceptions that Fathomer raises for mistakes of its users.
 
-Each one is also a child of the builtin that a caller would expect, so that ``except ValueError``
-keeps working, and each carries one line that says what was wrong, where, and what to do::
+Each one also derives from the built-in exception that a caller would expect, so ``except
+ValueError`` keeps working. Its message is one line: what is wrong, where, and what to do::
 
     FathomerError
-    ├── ConfigError        (ValueError)         a setting is unknown, mistyped or out of range
-    ├── DataError          (ValueError)         a file's content cannot be used
-    │   └── VectorsError                        a file of word vectors cannot be used
-    ├── MissingFileError   (FileNotFoundError)  a file or folder is not there
-    ├── ArtifactError      (ValueError)         a folder is not a model, or a damaged one
-    ├── DepthError         (ValueError)         a depth lies outside 1..max_depth
-    ├── TrainingError      (RuntimeError)       training cannot go on
-    ├── ExportError        (RuntimeError)       a model cannot be exported
-    └── MissingExtraError  (ImportError)        an optional package is not installed
+    ├── ConfigError        (ValueError)         unknown, mistyped or out-of-range setting
+    ├── DataError          (ValueError)         file whose content cannot be used
+    │   └── VectorsError                        file of word vectors that cannot be used
+    ├── MissingFileError   (FileNotFoundError)  file or folder that does not exist
+    ├── ArtifactError      (ValueError)         folder that is not a model, or a damaged model
+    ├── DepthError         (ValueError)         depth outside 1..max_depth
+    ├── TrainingError      (RuntimeError)       training that cannot continue
+    ├── ExportError        (RuntimeError)       model that cannot be exported
+    └── MissingExtraError  (ImportError)        optional package that is not installed
 """
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
+
+EXTRAS = {
+    "fasttext": "the model fasttext",
+    "hub": "fathomer.hub",
+    "onnx": "export",
+    "plots": "a plot",
+    "serve": "serve",
+    "track": "--track",
+    "tune": "tune",
+}
+"""The optional extras of the package, and what each of them is needed for."""
 
 
 class FathomerError(Exception):
-    """Be the parent of every error that a user can cause."""
+    """Base class of all errors caused by user input."""
 
 
 class ConfigError(FathomerError, ValueError):
-    """Report a setting that is unknown, of the wrong type or out of range."""
+    """A setting is unknown, of the wrong type or out of range."""
 
 
 class DataError(FathomerError, ValueError):
-    """Report a file whose content cannot be used."""
+    """The content of a file cannot be used."""
 
 
 class VectorsError(DataError):
-    """Report a file of word vectors that cannot be used."""
+    """A file of word vectors cannot be used."""
 
 
 class MissingFileError(FathomerError, FileNotFoundError):
-    """Report a file or folder that is not there."""
+    """A file or folder does not exist."""
 
 
 class ArtifactError(FathomerError, ValueError):
-    """Report a folder that is not a model, or a damaged one."""
+    """A folder is not a model, or the model in it is damaged."""
 
 
 class DepthError(FathomerError, ValueError):
-    """Report a depth outside 1..max_depth."""
+    """A depth is outside 1..max_depth."""
 
 
 class TrainingError(FathomerError, RuntimeError):
-    """Report training that cannot go on."""
+    """Training cannot continue."""
 
 
 class ExportError(FathomerError, RuntimeError):
-    """Report a model that cannot be exported."""
+    """A model cannot be exported."""
 
 
 class MissingExtraError(FathomerError, ImportError):
-    """Report an optional package that is not installed."""
+    """An optional package is not installed."""
 
 
-def require_matplotlib() -> None:
-    """Refuse to draw where matplotlib is not installed."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("a plot needs matplotlib: pip install 'fathomer[plots]'")
+def require(package: str, extra: str) -> Any:
+    """Import and return an optional package, or explain which extra installs it."""
+    if find_spec(package) is None:
+        raise MissingExtraError(
+            f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]'", name=package
+        )
+    return import_module(package)
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """Return a hint that offers the choice nearest to ``name``, or else all of them.
+    """Return a hint that names the choice closest to ``name``, or all of them if none is close.
 
     >>> did_you_mean("max_dept", ["max_depth", "hidden_size"])
     "did you mean 'max_depth'?"

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: atomic writing, writing in steps, and checksums."""
+"""Files that are complete or absent: atomic writes, resumable writes, and checksums."""
 
 import hashlib
 import json
@@ -14,20 +14,20 @@ from fathomer.errors import ConfigError, DataError, MissingFileError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Write a file so that it is either the old or the new one, even if the process is killed."""
+    """Replace a file in one step: even if the process is killed, it is either old or new."""
     write_together({path: content})
 
 
 def write_together(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files that belong together: none is replaced before all are safely on disk.
+    """Write several files; none is replaced before all of them are on disk.
 
-    A link stays a link, and a pipe or a device takes the content as it is.
+    Symbolic links are followed. Pipes and devices are written to directly.
     """
     temporaries: dict[Path, Path] = {}
     path = Path()
     try:
         for path, content in contents.items():
-            # A lone surrogate has no UTF-8 form.
+            # Lone surrogates cannot be encoded as UTF-8.
             data = content.encode("utf-8", "replace") if isinstance(content, str) else content
             if _is_special(path):
                 path.write_bytes(data)
@@ -45,21 +45,22 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
             with suppress(OSError):
                 temporary.unlink()
         if isinstance(error, OSError):
-            error.filename = str(path)  # the name that the user knows
+            error.filename = str(path)  # not the temporary name
         raise
 
 
 def real_path(path: Path) -> Path:
-    """Follow links, so that what is written replaces the file and not the link."""
+    """Return the target of a symbolic link, so that a write replaces the file and not the link."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _is_special(path: Path) -> bool:
+    """Whether a path is a pipe or a device."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_writable(path: Path) -> None:
-    """Find out before the work whether its result can be written to a file."""
+    """Raise an error, before the work is done, if its result could not be written to ``path``."""
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file")
     if _is_special(path):
@@ -74,16 +75,16 @@ def check_writable(path: Path) -> None:
 
 
 def leftovers_of(path: Path) -> list[Path]:
-    """Find what a killed :func:`write_atomically` has left beside ``path``."""
+    """Return the temporary files that a killed :func:`write_atomically` left next to ``path``."""
     named = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
     return [file for file in path.parent.glob(".*") if named.fullmatch(file.name)]
 
 
 class GrowingFile:
-    """Write a file in steps, under another name until it is whole, and go on after being killed.
+    """A file that is written in steps and can be resumed after the process was killed.
 
-    Notes beside it say what has been done so far. They are written after each step, and whatever a
-    killed process has written beyond its last notes is cut off when the file is resumed.
+    It has a temporary name until it is complete. A file of notes next to it records the progress
+    after each step; on resuming, anything written after the last notes is truncated.
     """
 
     def __init__(self, path: Path, notes: dict[str, Any], *, resume: bool) -> None:
@@ -101,10 +102,10 @@ class GrowingFile:
     def _start(self, notes: dict[str, Any]) -> None:
         if self.partial.exists():
             raise ConfigError(
-                f"{self.partial}: is there from a run that was stopped; continue it with --resume, "
+                f"{self.partial}: left from a run that was stopped; continue it with --resume, "
                 "or delete the file"
             )
-        self._write_notes(notes, size=0)  # first: no file is ever without its notes
+        self._write_notes(notes, size=0)  # first, so that a partial file always has notes
         self._file: BinaryIO = self.partial.open("xb")
 
     def _resume(self) -> dict[str, Any]:
@@ -131,7 +132,7 @@ class GrowingFile:
         self._file.close()
 
     def append(self, content: bytes, notes: dict[str, Any]) -> None:
-        """Take one step; being killed meanwhile leaves the steps before."""
+        """Write one step; if the process is killed meanwhile, the previous steps stay."""
         self._file.write(content)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -142,19 +143,19 @@ class GrowingFile:
         write_atomically(self._notes_file, json.dumps({"notes": notes, "bytes": size}))
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Move the complete file to its final name."""
         self._file.close()
         self.partial.replace(self.path)
         self._notes_file.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Delete the partial file and its notes."""
         self._file.close()
         self.partial.unlink(missing_ok=True)
         self._notes_file.unlink(missing_ok=True)
 
 
 def sha256_of(path: Path) -> str:
-    """Return the checksum of a file."""
+    """Return the SHA-256 checksum of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,35 +11,33 @@ from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer as Engine
 from torch import Tensor
 
 from fathomer.artifact import TOKENIZER, Artifact, read_config
 from fathomer.config import Recipe, TextConfig
-from fathomer.errors import ArtifactError, ConfigError, MissingExtraError
+from fathomer.errors import ArtifactError, ConfigError, require
 from fathomer.files import write_atomically
 from fathomer.model.graph import WordBatch
 from fathomer.model.registry import build_model
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import UNKNOWN, UNKNOWN_ID, Tokenizer
-from fathomer.train.loop import losses_of
+from fathomer.train.loop import text_losses
 
-try:
-    from huggingface_hub import snapshot_download
-    from tokenizers import Tokenizer as Engine
-    from transformers import (
-        AutoConfig,
-        AutoModelForSequenceClassification,
-        AutoTokenizer,
-        BatchEncoding,
-        PreTrainedConfig,
-        PreTrainedModel,
-        PreTrainedTokenizerFast,
-    )
-    from transformers.modeling_outputs import SequenceClassifierOutput
-except ImportError as error:
-    raise MissingExtraError(
-        f"fathomer.hub needs the package {error.name}; install it with: pip install 'fathomer[hub]'"
-    ) from None
+for _package in ("huggingface_hub", "transformers"):
+    require(_package, "hub")
+
+from huggingface_hub import snapshot_download  # noqa: E402
+from transformers import (  # noqa: E402
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BatchEncoding,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+from transformers.modeling_outputs import SequenceClassifierOutput  # noqa: E402
 
 _DOWNLOAD = ("revision", "token", "cache_dir", "local_files_only")
 """What of the many options of ``from_pretrained`` says where a model comes from."""
@@ -191,7 +189,7 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         words = words.masked_scatter(unknown, numbers)
         batch = WordBatch(words, attention_mask.sum(1).cpu(), spelled[unknown])
         logits = self.network(batch).logits / (self.artifact.temperature if self.artifact else 1.0)
-        loss = None if labels is None else losses_of(logits, labels, 0.0).mean()
+        loss = None if labels is None else text_losses(logits, labels, 0.0).mean()
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 

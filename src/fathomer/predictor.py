@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
+from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.evaluate.metrics import Metrics, score
 from fathomer.model.fast import fast_network, int8_available
@@ -24,7 +25,6 @@ from fathomer.model.interface import Network, find_device
 from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
-from fathomer.train.prepare import LabelledTexts, encode_examples
 
 BATCH_WORDS = 4000
 """Words that the network reads at a time: enough for its matrix products, and bounded memory."""

@@ -11,7 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fathomer.data.records import Record
 from fathomer.evaluate.metrics import shown_depth
-from fathomer.train.events import EpochDone, Event, RolledBack, StepDone, VectorsFound
+from fathomer.train.checkpoint import EpochDone
+from fathomer.train.loop import Event, RolledBack, StepDone
+from fathomer.train.prepare import VectorsFound
 
 
 def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:

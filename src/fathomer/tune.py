@@ -16,12 +16,13 @@ import torch
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError, MissingExtraError, TrainingError
+from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.files import sha256_of
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
-from fathomer.train.events import EpochDone, Event
+from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import fit
+from fathomer.train.loop import Event
 from fathomer.train.prepare import prepare
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def tune(
                     examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
                 )
             except TrainingError:  # these settings lead nowhere; others may
-                study.tell(trial, state=_optuna().trial.TrialState.FAIL)
+                study.tell(trial, state=require("optuna", "tune").trial.TrialState.FAIL)
                 continue
             _keep(study, trial, fitted.artifact, time.monotonic() - started)
             interrupted = fitted.interrupted
@@ -116,22 +117,12 @@ def check_search(recipe: Recipe, minutes: float) -> None:
         raise ConfigError("tuning needs a held-out part; set train.held_out above 0")
     if issubclass(MODELS[recipe.model.name].network, DirectNetwork):
         raise ConfigError(f"the model {recipe.model.name} has none of the settings that are tuned")
-    _optuna()
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise MissingExtraError(
-            "tune needs the package optuna; install it with: pip install 'fathomer[tune]'"
-        ) from None
-    return optuna
+    require("optuna", "tune")
 
 
 def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
     """Open the trials so far; those of other data or another recipe are not continued."""
-    optuna = _optuna()
+    optuna = require("optuna", "tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     backend = optuna.storages.journal.JournalFileBackend(str(journal))
     try:

@@ -46,9 +46,8 @@ def measure(data_dir: Path) -> dict[str, float]:
     from fathomer.config import Recipe
     from fathomer.data.corpora import open_source
     from fathomer.train.checkpoint import TrainingState
-    from fathomer.train.fit import _fingerprint
     from fathomer.train.loop import train
-    from fathomer.train.prepare import prepare
+    from fathomer.train.prepare import data_fingerprint, prepare
 
     network = {"word_size": 32, "char_size": 8, "depth_size": 16, "hidden_size": 32, "max_depth": 3}
     recipe = Recipe().updated({"model": network, "text": {"max_vocabulary": 20_000}})
@@ -64,7 +63,7 @@ def measure(data_dir: Path) -> dict[str, float]:
     prepared = prepare(source.train, recipe)
     found["words"] = len(prepared.train.texts.ids)
     note("prepare")
-    _fingerprint(prepared)
+    data_fingerprint(prepared)
     note("fingerprint")
     for _ in islice(train(TrainingState.start(prepared.network), prepared), 10):
         pass

@@ -1,4 +1,4 @@
-"""Temperature scaling: probabilities come nearer to the truth, and no answer changes."""
+"""Temperature scaling: probabilities get closer to the truth, and no answer changes."""
 
 import json
 
@@ -11,7 +11,7 @@ import fathomer
 from fathomer.artifact import Artifact
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, MissingExtraError
-from fathomer.evaluate.calibrate import COLDEST, fit_temperature
+from fathomer.evaluate.calibrate import MIN_TEMPERATURE, fit_temperature
 from fathomer.evaluate.reliability import (
     Certainties,
     calibration_error,
@@ -28,7 +28,7 @@ TEXTS = [example.text for example in tiny_examples()]
 
 
 def simulated(temperature, *, texts=4000, labels=3, seed=0):
-    """Draw truths from known probabilities, and logits that are too large by a known factor."""
+    """Draw labels from known probabilities, and logits that are too large by a known factor."""
     random = np.random.default_rng(seed)
     logits = random.normal(size=(texts, labels)) * 1.5
     probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
@@ -46,27 +46,27 @@ def error_of(log_probabilities, targets):
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
-def test_the_temperature_is_found_that_was_put_in(temperature):
+def test_a_known_temperature_is_recovered(temperature):
     log_probabilities, targets = simulated(temperature)
     found = fit_temperature(log_probabilities, targets)
     assert found == pytest.approx(temperature, rel=0.08)
-    mended = log_softmax(log_probabilities.astype(np.float64) / found)
-    assert error_of(mended, targets) < 0.02
+    calibrated = log_softmax(log_probabilities.astype(np.float64) / found)
+    assert error_of(calibrated, targets) < 0.02
     if temperature != 1.0:
         assert error_of(log_probabilities, targets) > 0.08
 
 
-def test_a_few_right_answers_do_not_make_a_model_certain():
+def test_a_few_right_answers_do_not_make_a_model_fully_certain():
     targets = np.array([0, 1] * 5)
     logits = np.where(np.eye(2)[targets] > 0, 1.0, -1.0)
     found = fit_temperature(log_softmax(logits).astype(np.float32), targets)
-    assert found > 2 * COLDEST
+    assert found > 2 * MIN_TEMPERATURE
     [certainty] = np.unique(np.exp(log_softmax(logits / found)).max(1).round(3))
     assert certainty == pytest.approx(21 / 22, abs=0.005)
 
 
 @given(pairs=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
-def test_the_error_lies_between_zero_and_one_and_counts_every_answer(pairs):
+def test_the_calibration_error_is_between_zero_and_one_and_counts_every_answer(pairs):
     probabilities, right = map(np.asarray, zip(*pairs, strict=True))
     bins = reliability(Certainties(probabilities, right))
     assert sum(found.count for found in bins) == len(pairs)
@@ -74,11 +74,11 @@ def test_the_error_lies_between_zero_and_one_and_counts_every_answer(pairs):
     assert sum(b.count * b.right for b in bins) == pytest.approx(right.sum())
 
 
-def test_honest_answers_have_no_error_and_boasts_a_large_one():
-    honest = Certainties(np.full(10, 0.8), np.arange(10) < 8)
-    boast = Certainties(np.full(10, 1.0), np.arange(10) < 5)
-    assert calibration_error(reliability(honest)) == pytest.approx(0)
-    assert calibration_error(reliability(boast)) == pytest.approx(0.5)
+def test_calibrated_answers_have_no_error_and_overconfident_ones_a_large_one():
+    calibrated = Certainties(np.full(10, 0.8), np.arange(10) < 8)
+    overconfident = Certainties(np.full(10, 1.0), np.arange(10) < 5)
+    assert calibration_error(reliability(calibrated)) == pytest.approx(0)
+    assert calibration_error(reliability(overconfident)) == pytest.approx(0.5)
 
 
 def calibrated_and_plain(name="fathomer"):
@@ -88,7 +88,7 @@ def calibrated_and_plain(name="fathomer"):
 
 
 @pytest.mark.parametrize("name", ["fathomer", "tfidf"])
-def test_calibration_changes_certainty_but_no_answer(name):
+def test_calibration_changes_probabilities_but_no_answer(name):
     calibrated, plain = calibrated_and_plain(name)
     found = calibrated.metrics["calibration"]
     assert calibrated.temperature == found["temperature"] != 1.0
@@ -103,7 +103,7 @@ def test_calibration_changes_certainty_but_no_answer(name):
     assert mine[0].probabilities != theirs[0].probabilities
 
 
-def test_prediction_and_evaluation_see_the_same_temperature(tmp_path):
+def test_prediction_and_evaluation_use_the_same_temperature(tmp_path):
     calibrated, _ = calibrated_and_plain()
     examples = tiny_examples()
     predictor = Predictor(calibrated)
@@ -119,7 +119,7 @@ def test_prediction_and_evaluation_see_the_same_temperature(tmp_path):
 
 
 @pytest.mark.parametrize("temperature", [0, -1, "hot", None])
-def test_a_temperature_that_cannot_be_is_refused(tmp_path, temperature):
+def test_an_invalid_temperature_is_refused(tmp_path, temperature):
     calibrated, _ = calibrated_and_plain("tfidf")
     calibrated.save(tmp_path)
     path = tmp_path / "config.json"
@@ -129,7 +129,7 @@ def test_a_temperature_that_cannot_be_is_refused(tmp_path, temperature):
         Artifact.load(tmp_path)
 
 
-def test_held_out_texts_of_one_label_do_not_calibrate():
+def test_held_out_texts_with_a_single_label_do_not_calibrate():
     one = Examples([example for example in tiny_examples() if example.label == "positive"])
     artifact = fit(tiny_examples(), TINY, held_out=one).artifact
     assert artifact.temperature == 1.0
@@ -142,14 +142,14 @@ def test_without_a_held_out_part_nothing_is_calibrated():
     assert "calibration" not in artifact.metrics
 
 
-def test_the_plot_is_a_picture(tmp_path):
+def test_the_reliability_plot_is_a_png(tmp_path):
     pytest.importorskip("matplotlib")
     bins = reliability(Certainties(np.linspace(0, 1, 50), np.arange(50) > 20))
     draw_reliability(bins, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch, tmp_path):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'"):
         draw_reliability([], tmp_path / "plot.png")

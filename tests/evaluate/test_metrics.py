@@ -1,4 +1,4 @@
-"""Scores: the same numbers as scikit-learn, also where a label does not occur."""
+"""Scores, compared with a plain loop that counts, including labels that never occur."""
 
 import json
 import math
@@ -18,7 +18,7 @@ ANSWERS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, 
 
 
 def answers(predicted: list[int], *, certainty: float = 0.7, depths: list[int] = ()) -> Classified:
-    """Make answers that give each predicted label the same probability, the others the rest."""
+    """Return answers in which every predicted label has the same probability."""
     probabilities = np.full((len(predicted), len(LABELS)), (1 - certainty) / (len(LABELS) - 1))
     probabilities[np.arange(len(predicted)), predicted] = certainty
     with np.errstate(divide="ignore"):
@@ -30,24 +30,50 @@ def scored(predicted: list[int], true: list[int], **options) -> Metrics:
     return score(answers(predicted, **options), np.asarray(true, dtype=np.int64), LABELS)
 
 
+def counted(predicted: list[set[int]], true: list[set[int]], label: int) -> tuple[int, int, int]:
+    """Count the right predictions of a label, all its predictions, and all its texts."""
+    both = sum(label in p and label in t for p, t in zip(predicted, true, strict=True))
+    return both, sum(label in p for p in predicted), sum(label in t for t in true)
+
+
+def assert_scores_as_counted(found: Metrics, predicted: list[set[int]], true: list[set[int]]):
+    counts = [counted(predicted, true, label) for label in range(len(found.per_label))]
+    for one, (both, guessed, support) in zip(found.per_label.values(), counts, strict=True):
+        assert one.precision == both / max(1, guessed)
+        assert one.recall == both / max(1, support)
+        assert one.f1 == 2 * both / max(1, guessed + support)
+        assert one.support == support
+    f1s = [2 * both / (p + t) for both, p, t in counts if p + t]
+    assert found.macro_f1 == pytest.approx(np.mean(f1s) if f1s else 0.0, rel=1e-12)
+    both, guessed, support = map(sum, zip(*counts, strict=True))
+    assert found.micro_f1 == 2 * both / max(1, guessed + support)
+    assert found.accuracy == np.mean([p == t for p, t in zip(predicted, true, strict=True)])
+    assert found.examples == len(true)
+
+
 @given(pairs=ANSWERS)
 @settings(max_examples=150)
-def test_the_scores_are_those_of_scikit_learn(pairs):
+def test_the_scores_are_those_of_a_plain_count(pairs):
     predicted, true = map(list, zip(*pairs, strict=True))
     found = scored(predicted, true)
-    assert found.examples == len(pairs)
-    assert found.accuracy == pytest.approx(sklearn.accuracy_score(true, predicted))
-    macro = sklearn.f1_score(true, predicted, average="macro", zero_division=0)
-    assert found.macro_f1 == pytest.approx(macro)
-    rows = zip(
-        *sklearn.precision_recall_fscore_support(
-            true, predicted, labels=range(len(LABELS)), zero_division=0
-        ),
-        strict=True,
-    )
     assert list(found.per_label) == list(LABELS)
-    for one, row in zip(found.per_label.values(), rows, strict=True):
-        assert (one.precision, one.recall, one.f1, one.support) == pytest.approx(row)
+    assert_scores_as_counted(found, [{p} for p in predicted], [{t} for t in true])
+    assert found.micro_f1 == found.accuracy
+
+
+@pytest.mark.parametrize("labels", [1, 2, 4])
+@given(data=st.data())
+def test_the_scores_of_several_labels_are_those_of_a_plain_count(labels, data):
+    some = st.sets(st.integers(0, labels - 1))
+    pairs = data.draw(st.lists(st.tuples(some, some), min_size=1, max_size=20))
+    predicted, true = map(list, zip(*pairs, strict=True))
+    targets, given_ = (
+        np.array([[int(label in row) for label in range(labels)] for row in found])
+        for found in (true, predicted)
+    )
+    logs = np.log(np.where(given_, 0.8, 0.3)).astype(np.float32)
+    found = score(Classified(logs, np.zeros(0, dtype=np.int16)), targets, LABELS[:labels])
+    assert_scores_as_counted(found, predicted, true)
 
 
 @given(pairs=ANSWERS, certainty=st.floats(0.3, 0.99))
@@ -60,7 +86,7 @@ def test_the_loss_is_the_mean_negative_log_probability_of_the_truth(pairs, certa
     assert found.loss == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_label_that_occurs_nowhere_does_not_count_in_the_mean():
+def test_a_label_that_never_occurs_is_not_part_of_the_mean():
     found = scored([0, 1, 0], [0, 1, 1])
     assert found.per_label["ugly"].support == 0
     assert found.per_label["ugly"].f1 == found.per_label["ugly"].precision == 0.0
@@ -74,7 +100,7 @@ def test_a_label_that_is_only_predicted_or_only_true_counts_as_wrong(predicted, 
     assert found.macro_f1 == pytest.approx((2 / 3) / 2)
 
 
-def test_all_right_and_all_wrong_are_one_and_zero():
+def test_perfect_answers_score_one_and_wrong_answers_zero():
     right, wrong = scored([0, 1, 2, 3], [0, 1, 2, 3]), scored([1, 0, 3, 2], [0, 1, 2, 3])
     assert (right.accuracy, right.macro_f1) == (1.0, 1.0)
     assert (wrong.accuracy, wrong.macro_f1) == (0.0, 0.0)
@@ -85,11 +111,11 @@ def test_the_depth_is_the_mean_over_words_and_zero_without_words():
     assert scored([0, 1], [0, 1], depths=[]).mean_depth == 0.0
 
 
-def test_certainty_in_a_wrong_answer_costs_infinitely_much():
+def test_a_wrong_answer_with_probability_one_has_an_infinite_loss():
     assert math.isinf(scored([0], [1], certainty=1.0).loss)
 
 
-def test_no_texts_have_no_scores():
+def test_scoring_no_texts_is_an_error():
     with pytest.raises(DataError, match="there are no examples to score"):
         scored([], [])
 

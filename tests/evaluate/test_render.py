@@ -1,4 +1,4 @@
-"""A report as a page and as a picture."""
+"""A report as an HTML page and as a picture."""
 
 import re
 import subprocess
@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathomer.errors import MissingExtraError, require_matplotlib
+from fathomer.errors import MissingExtraError
 from fathomer.evaluate.metrics import LabelMetrics, Metrics
 from fathomer.evaluate.render import MATRIX_LABELS, confusion_png, report_page
-from fathomer.evaluate.report import LengthGroup, Mistake, Report, Unseen
+from fathomer.evaluate.report import LengthGroup, Mistake, Report, UnseenScore
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def report_with(labels, *, confusion=None, text="a text", unseen=None):
-    """Make a report in which each label has ten texts, one of them taken for the next label."""
+    """Return a report in which each label has ten texts, one of them mistaken for the next label."""
     names = [*labels[1:], labels[0]]
     confusion = confusion or {a: {a: 9, b: 1} for a, b in zip(labels, names, strict=True)}
     per_label = {label: LabelMetrics(0.9, 0.9, 0.9, 10) for label in labels}
@@ -34,8 +34,10 @@ def size_of(png):
     return int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
 
 
-def test_the_page_holds_everything():
-    page = report_page(report_with(["bad", "good"], unseen=Unseen(0.75, 12)), title="m on t.csv")
+def test_the_page_shows_the_whole_report():
+    page = report_page(
+        report_with(["bad", "good"], unseen=UnseenScore(0.75, 12)), title="m on t.csv"
+    )
     for shown in ("m on t.csv", "0.9000", "0.7500", "8–30", "0.8125", "a text", "98.7%", "text 17"):
         assert shown in page, shown
     assert re.findall(r'class="(\w+)" style="--share:([\d.]+)">(\d+)', page) == [
@@ -46,14 +48,14 @@ def test_the_page_holds_everything():
     ]
 
 
-def test_the_page_needs_nothing_else():
+def test_the_page_loads_no_other_files():
     page = report_page(report_with(["bad", "good"]), title="t")
     assert not re.search(r"(src|href)\s*=|@import|url\(|https?:|<script", page)
     assert "color-scheme: light dark" in page
 
 
 @given(st.text(max_size=20))
-def test_nothing_on_the_page_is_taken_for_html(text):
+def test_texts_and_labels_are_escaped(text):
     hostile = f"<script>{text}<b>"
     page = report_page(report_with([hostile, "good"], text=hostile), title=hostile)
     assert "<script" not in page
@@ -61,16 +63,16 @@ def test_nothing_on_the_page_is_taken_for_html(text):
     assert "&lt;script&gt;" in page
 
 
-def test_of_many_labels_those_with_most_mistakes_are_shown():
+def test_a_large_matrix_shows_the_labels_with_the_most_mistakes():
     labels = [f"label{number}" for number in range(MATRIX_LABELS + 5)]
     confusion = {label: {label: 10} for label in labels} | {"label44": {"label43": 7}}
     page = report_page(report_with(labels, confusion=confusion), title="t")
-    assert f"The {MATRIX_LABELS} of {MATRIX_LABELS + 5} labels with most mistakes" in page
+    assert f"The {MATRIX_LABELS} of {MATRIX_LABELS + 5} labels with the most mistakes" in page
     assert page.count('class="right"') == MATRIX_LABELS
     assert re.search(r"Most frequent confusions.*label44</th><td>label43</td><td>7<", page, re.S)
 
 
-def test_a_report_without_mistakes_is_a_page_too():
+def test_a_report_without_mistakes_has_a_page_too():
     report = Report(report_with(["a", "b"]).metrics, {"a": {"a": 1}}, (), ())
     assert "None." in report_page(report, title="t")
 
@@ -84,14 +86,14 @@ def test_any_labels_can_be_drawn(labels):
     assert max(size_of(png)) < 4000
 
 
-def test_more_labels_make_a_larger_picture_and_other_counts_another_one():
+def test_the_picture_depends_on_the_labels_and_the_counts():
     small, large = report_with(["a", "b"]), report_with([*"abcdefgh"])
     assert size_of(confusion_png(small)) < size_of(confusion_png(large))
     other = report_with(["a", "b"], confusion={"a": {"b": 10}, "b": {"b": 10}})
     assert confusion_png(small) == confusion_png(small) != confusion_png(other)
 
 
-def test_drawing_leaves_no_state_behind():
+def test_drawing_does_not_import_pyplot():
     code = (
         "import sys; from tests.evaluate.test_render import *; confusion_png(report_with(['a', 'b']));"
         "print('matplotlib.pyplot' in sys.modules)"
@@ -100,7 +102,7 @@ def test_drawing_leaves_no_state_behind():
     assert done.stdout == "False\n"
 
 
-def test_without_matplotlib_one_line_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'$"):
-        require_matplotlib()
+        confusion_png(report_with(["bad", "good"]))

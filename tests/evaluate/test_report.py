@@ -1,4 +1,4 @@
-"""Reports: counted against slow plain loops, in one pass through the network."""
+"""Reports, compared with slow plain loops, and made in one pass through the network."""
 
 import json
 from collections import Counter
@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from fathomer import predictor as predictor_module
 from fathomer.data.examples import Example, Examples
+from fathomer.data.labelled import LabelledTexts
 from fathomer.evaluate.report import MISTAKES, TEXT_CHARACTERS, make_report, one_line
 from fathomer.model.inference import Classified
 from fathomer.predictor import Answered, Predictor
 from fathomer.text.encode import EncodedTexts
-from fathomer.train.prepare import LabelledTexts
 from tests.tiny import tiny_artifact, tiny_examples
 
 LABELS = ("bad", "good", "so-so")
 
 
 def report_of(answers, *, training_texts=None):
-    """Make a report of ``(text, label, predicted, probability, depths)``."""
+    """Return the report of answers ``(text, label, predicted, probability, depths)``."""
     lengths = [len(depths) for *_, depths in answers]
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     ids = np.ones(starts[-1], dtype=np.int32)
@@ -65,7 +65,7 @@ def test_confusions_are_counted_as_a_plain_loop_counts_them(answers):
 
 
 @given(ANSWERS)
-def test_each_text_is_in_one_group_of_lengths(answers):
+def test_each_text_is_in_exactly_one_length_group(answers):
     groups = report_of(answers).by_length
     assert 1 <= len(groups) <= 4
     assert sum(group.examples for group in groups) == len(answers)
@@ -79,7 +79,7 @@ def test_each_text_is_in_one_group_of_lengths(answers):
         assert group.mean_depth == pytest.approx(np.mean(depths) if depths else 0.0)
 
 
-def test_lengths_are_cut_into_quarters():
+def test_lengths_are_split_into_quarters():
     answers = [("x", "bad", "bad", 0.9, [1] * length) for length in range(1, 101)]
     bounds = [(group.shortest, group.longest) for group in report_of(answers).by_length]
     assert bounds == [(1, 25), (26, 50), (51, 75), (76, 100)]
@@ -96,7 +96,7 @@ def test_the_most_certain_wrong_answers_come_first():
     assert mistakes[0].probability == pytest.approx(0.99)
 
 
-def test_only_some_mistakes_are_shown_and_their_texts_are_short():
+def test_the_number_of_mistakes_and_their_texts_are_limited():
     answers = [("long \n text " * 200, "bad", "good", 0.9, [1])] * (MISTAKES + 5)
     mistakes = report_of(answers).mistakes
     assert len(mistakes) == MISTAKES
@@ -105,7 +105,7 @@ def test_only_some_mistakes_are_shown_and_their_texts_are_short():
     assert mistakes[0].text.endswith("…")
 
 
-def test_texts_that_stand_in_training_are_left_out_of_the_second_score():
+def test_texts_from_the_training_set_are_left_out_of_the_unseen_score():
     answers = [
         ("seen", "bad", "good", 0.9, [1]),
         ("seen", "bad", "good", 0.9, [1]),
@@ -120,13 +120,13 @@ def test_texts_that_stand_in_training_are_left_out_of_the_second_score():
     assert "accuracy_unseen" not in report_of(answers).to_dict()
 
 
-def test_when_every_text_was_seen_there_is_no_second_score():
+def test_there_is_no_unseen_score_if_every_text_was_seen():
     report = report_of([("seen", "bad", "bad", 0.9, [1])], training_texts=["seen"])
     assert (report.unseen.accuracy, report.unseen.examples) == (None, 0)
     json.dumps(report.to_dict(), allow_nan=False)
 
 
-def test_the_labels_with_most_mistakes_are_chosen_in_their_order():
+def test_the_labels_with_the_most_mistakes_keep_their_order():
     wrong = [("x", "so-so", "good", 0.9, [1])] * 3 + [("x", "bad", "bad", 0.9, [1])] * 9
     report = report_of(wrong)
     assert report.most_confused(2) == ("good", "so-so")

@@ -1,4 +1,4 @@
-"""Thresholds: the best one by trying all, and answers that are not given below it."""
+"""Thresholds: the best of all possible ones, and answers withheld below it."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from fathomer.evaluate.reliability import Certainties
 from fathomer.evaluate.threshold import choose_threshold, find_threshold
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
-from tests.tiny import tagged, tagged_artifact, tiny_artifact, tiny_examples, write_csv
+from tests.tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples, write_csv
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9, 1.0]), st.booleans()),
@@ -24,7 +24,7 @@ PAIRS = st.lists(
 
 
 def scores_of(probabilities, right, threshold):
-    """Say what comes of answering from a threshold on."""
+    """Return precision, recall and number of the answers at a threshold."""
     given = probabilities >= threshold
     hits = int((given & right).sum())
     return hits / max(1, given.sum()), hits / len(right), int(given.sum())
@@ -32,17 +32,17 @@ def scores_of(probabilities, right, threshold):
 
 @settings(max_examples=300)
 @given(pairs=PAIRS, wanted=st.sampled_from([0.2, 0.5, 0.8, 1.0]), what=st.sampled_from([0, 1]))
-def test_no_other_threshold_does_better(pairs, wanted, what):
+def test_no_other_threshold_is_better(pairs, wanted, what):
     probabilities, right = map(np.asarray, zip(*pairs, strict=True))
     tried = [scores_of(probabilities, right, p) for p in {0.0, *probabilities.tolist()}]
     reached = [scores for scores in tried if scores[what] >= wanted]
-    wish = {"precision": None, "recall": None, ("precision", "recall")[what]: wanted}
+    options = {"precision": None, "recall": None, ("precision", "recall")[what]: wanted}
     found = Certainties(probabilities, right)
     if not reached:
         with pytest.raises(DataError, match="no threshold gives a "):
-            find_threshold(found, possible=len(right), **wish)
+            find_threshold(found, possible=len(right), **options)
         return
-    best = find_threshold(found, possible=len(right), **wish)
+    best = find_threshold(found, possible=len(right), **options)
     scores = scores_of(probabilities, right, best.threshold)
     assert scores == pytest.approx((best.precision, best.recall, best.answered))
     assert scores[what] >= wanted
@@ -69,12 +69,12 @@ def test_an_answer_below_the_threshold_is_not_given(predictor):
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan")])
-def test_what_is_no_probability_is_refused(predictor, limit):
+def test_a_limit_that_is_not_a_probability_is_refused(predictor, limit):
     with pytest.raises(ConfigError, match="abstain_below is a probability, not"):
         predictor.predict(["good"], abstain_below=limit)
 
 
-def test_the_scores_of_one_label_are_those_that_predict_reaches(predictor):
+def test_the_scores_of_one_label_are_those_of_predict(predictor):
     right = tiny_examples()
     wrong = [Example(e.text, "negative") for e in right if e.label == "positive"][:9]
     missed = [Example(e.text, "positive") for e in right if e.label == "negative"][:9]
@@ -93,7 +93,7 @@ def test_the_scores_of_one_label_are_those_that_predict_reaches(predictor):
 
 
 @pytest.mark.parametrize("label", [None, "fast"])
-def test_of_several_labels_decisions_are_counted_as_predict_takes_them(label):
+def test_with_several_labels_the_decisions_of_predict_are_counted(label):
     predictor, examples = Predictor(tagged_artifact()), tagged()
     found = choose_threshold(predictor, examples, precision=0.9, label=label)
     answers = predictor.predict([e.text for e in examples], abstain_below=found.threshold)
@@ -124,27 +124,27 @@ def test_the_command_warns_as_evaluate_does(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("options", "message"),
     [
-        ({}, "say which precision or which recall is wanted, one of them"),
-        ({"precision": 0.5, "recall": 0.5}, "say which precision or which recall is wanted"),
-        ({"precision": 1.5}, "a precision or recall lies between 0 and 1, not at 1.5"),
-        ({"recall": 0}, "a precision or recall lies between 0 and 1, not at 0"),
+        ({}, "give either a precision or a recall"),
+        ({"precision": 0.5, "recall": 0.5}, "give either a precision or a recall"),
+        ({"precision": 1.5}, "a precision or recall is between 0 and 1, not 1.5"),
+        ({"recall": 0}, "a precision or recall is between 0 and 1, not 0"),
         ({"recall": 0.5, "label": "positiv"}, "unknown label 'positiv'; did you mean 'positive'"),
     ],
 )
-def test_a_wrong_wish_is_one_clear_line(predictor, wishes, message):
+def test_an_impossible_request_is_a_clear_error(predictor, options, message):
     with pytest.raises(ConfigError, match=message):
-        choose_threshold(predictor, tiny_examples(), **wishes)
+        choose_threshold(predictor, tiny_examples(), **options)
 
 
-def test_a_label_without_texts_has_no_recall(predictor):
+def test_the_recall_of_a_label_without_texts_is_undefined(predictor):
     good = Examples([Example("The film was lovely.", "positive")] * 3)
     with pytest.raises(DataError, match="no text has the label 'negative'"):
         choose_threshold(predictor, good, recall=0.5, label="negative")
 
 
-def test_the_command_finds_what_predict_then_keeps_to(run, tmp_path):
+def test_predict_keeps_the_threshold_that_the_command_found(run, tmp_path):
     tiny_artifact().save(tmp_path / "model")
     write_csv(tmp_path / "data.csv", tiny_examples())
     code, out, err = run("threshold", "model", "data.csv", "--recall", "0.5", "--json")
@@ -167,7 +167,7 @@ def test_the_command_finds_what_predict_then_keeps_to(run, tmp_path):
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_evaluate_draws_how_far_probabilities_can_be_trusted(run, tmp_path, monkeypatch, several):
+def test_evaluate_draws_the_reliability_plot(run, tmp_path, monkeypatch, several):
     pytest.importorskip("matplotlib")
     answer, calls = Predictor.answer, []
     monkeypatch.setattr(
@@ -185,9 +185,7 @@ def test_evaluate_draws_how_far_probabilities_can_be_trusted(run, tmp_path, monk
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_training_says_what_calibration_did(run, tmp_path):
-    from tests.tiny import TINY
-
+def test_training_reports_the_effect_of_calibration(run, tmp_path):
     write_csv(tmp_path / "data.csv", tiny_examples())
     only = [example for example in tiny_examples() if example.label == "positive"]
     write_csv(tmp_path / "one.csv", Examples(only))

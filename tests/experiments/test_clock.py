@@ -4,9 +4,10 @@ from itertools import count
 
 from experiments import clock as clock_module
 from experiments.clock import TrainingClock, classify_timed
+from fathomer.data.labelled import encode_examples
 from fathomer.predictor import Predictor
-from fathomer.train.events import EpochDone, StepDone
-from fathomer.train.prepare import encode_examples
+from fathomer.train.checkpoint import EpochDone
+from fathomer.train.loop import StepDone
 from tests.tiny import tiny_artifact, tiny_examples
 
 

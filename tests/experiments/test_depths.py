@@ -7,11 +7,11 @@ import pytest
 
 import experiments.depths as depths_module
 from experiments.depths import analyse_depths, spearman
+from fathomer.data.labelled import encode_examples
 from fathomer.errors import ConfigError, DepthError
 from fathomer.model.inference import classify
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
-from fathomer.train.prepare import encode_examples
 from tests.tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples, write_csv
 
 

@@ -1,3 +1,5 @@
+"""The training loop: reproducible, resumable at any point, and robust against a loss that is not finite."""
+
 import hashlib
 import math
 from dataclasses import replace
@@ -7,10 +9,9 @@ import safetensors.torch
 import torch
 
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError, TrainingError
-from fathomer.train.checkpoint import TrainingState
-from fathomer.train.events import EpochDone, RolledBack, StepDone
+from fathomer.train.checkpoint import EpochDone, TrainingState
 from fathomer.train.fit import CHECKPOINT, fit
-from fathomer.train.loop import evaluate, train
+from fathomer.train.loop import RolledBack, StepDone, score_network, train
 from tests.tiny import TINY, tiny_examples, tiny_prepared
 
 EPOCHS = TINY.train.epochs
@@ -30,12 +31,12 @@ def trained(recipe=TINY):
     return state, list(train(state, prepared))
 
 
-def test_training_twice_gives_the_same_weights_bit_for_bit():
+def test_training_twice_gives_bit_identical_weights():
     assert weights_hash(trained()[0].network) == weights_hash(trained()[0].network)
 
 
-def test_two_threads_also_give_the_same_weights_every_time():
-    """At sizes where PyTorch really shares the work between threads."""
+def test_two_threads_give_the_same_weights_every_time():
+    """The sizes are large enough for PyTorch to use both threads."""
     sizes = {"hidden_size": 96, "word_size": 64, "depth_size": 32}
     recipe = recipe_with(epochs=1, batch_words=400).updated({"model": sizes})
     before = torch.get_num_threads()
@@ -47,7 +48,7 @@ def test_two_threads_also_give_the_same_weights_every_time():
     assert len(hashes) == 1
 
 
-def test_another_seed_gives_other_weights():
+def test_another_seed_gives_different_weights():
     assert weights_hash(trained()[0].network) != weights_hash(
         trained(recipe_with(seed=1))[0].network
     )
@@ -60,7 +61,7 @@ def test_training_learns():
     assert max(epoch.held_out["accuracy"] for epoch in epochs) >= 0.9
 
 
-def test_training_leaves_the_global_random_state_alone():
+def test_training_does_not_touch_the_global_random_state():
     torch.manual_seed(7)
     before = torch.get_rng_state()
     trained()
@@ -68,7 +69,7 @@ def test_training_leaves_the_global_random_state_alone():
 
 
 @pytest.mark.parametrize("stop_after", range(1, EPOCHS))
-def test_a_training_resumed_after_any_epoch_ends_like_an_uninterrupted_one(tmp_path, stop_after):
+def test_a_run_resumed_after_any_epoch_ends_like_an_uninterrupted_one(tmp_path, stop_after):
     checkpoint = tmp_path / CHECKPOINT
     prepared = tiny_prepared()
     state = TrainingState.start(prepared.network)
@@ -84,7 +85,7 @@ def test_a_training_resumed_after_any_epoch_ends_like_an_uninterrupted_one(tmp_p
     assert state.history == straight.history
 
 
-def test_a_training_stopped_inside_an_epoch_repeats_that_epoch(tmp_path):
+def test_a_run_stopped_inside_an_epoch_repeats_that_epoch(tmp_path):
     checkpoint = tmp_path / CHECKPOINT
     prepared = tiny_prepared()
     state = TrainingState.start(prepared.network)
@@ -97,7 +98,7 @@ def test_a_training_stopped_inside_an_epoch_repeats_that_epoch(tmp_path):
     assert weights_hash(state.network) == weights_hash(trained()[0].network)
 
 
-def test_the_best_epoch_is_the_one_that_stays():
+def test_the_weights_of_the_best_epoch_are_kept():
     state, _ = trained(recipe_with(epochs=6, learning_rate=0.05))
     best = max(state.history, key=lambda e: (e.held_out["accuracy"], -e.held_out["loss"]))
     assert state.best_epoch == best.epoch
@@ -105,27 +106,27 @@ def test_the_best_epoch_is_the_one_that_stays():
         assert torch.equal(weight, state.best_weights[name])
 
 
-def test_without_a_held_out_part_the_last_epoch_stays():
+def test_without_a_held_out_part_the_last_epoch_is_kept():
     state, _ = trained(recipe_with(held_out=0.0))
     assert state.best_epoch == EPOCHS
     assert all(epoch.held_out is None for epoch in state.history)
 
 
-def test_patience_ends_a_training_that_gets_no_better():
+def test_patience_ends_a_run_that_does_not_improve():
     state, _ = trained(recipe_with(epochs=30, patience=2, learning_rate=0.0))
     assert len(state.history) == 3
     assert state.best_epoch == 1
 
 
 class Breaking(torch.nn.Module):
-    """Let the logits be nan at the given calls of the forward pass."""
+    """A hook that replaces the logits by nan at the given calls of the forward pass."""
 
     def __init__(self, network, calls):
         super().__init__()
         self.calls, self.count = calls, 0
-        network.output.register_forward_hook(self.spoil)
+        network.output.register_forward_hook(self.break_logits)
 
-    def spoil(self, module, inputs, output):
+    def break_logits(self, module, inputs, output):
         self.count += 1
         return output * math.nan if module.training and self.count in self.calls else output
 
@@ -154,7 +155,7 @@ def test_a_loss_that_is_never_finite_ends_training_with_advice():
         list(train(TrainingState.start(prepared.network), prepared))
 
 
-def test_the_learning_rate_falls_with_the_steps():
+def test_the_learning_rate_decays_with_the_steps():
     rates = [epoch.learning_rate for epoch in trained()[0].history]
     first = TINY.train.learning_rate
     assert rates == sorted(rates, reverse=True)
@@ -168,7 +169,7 @@ def test_gradients_are_clipped():
     assert weights_hash(free) == weights_hash(wide), "0 means no clipping, not no learning"
 
 
-def test_label_smoothing_raises_the_lowest_reachable_loss():
+def test_label_smoothing_raises_the_lowest_possible_loss():
     plain, _ = trained(recipe_with(epochs=12))
     smooth, _ = trained(recipe_with(epochs=12, label_smoothing=0.3))
     assert plain.history[-1].loss < 0.3 < smooth.history[-1].loss
@@ -197,7 +198,7 @@ def interrupt_after(epoch):
     return watch
 
 
-def test_ctrl_c_keeps_the_best_epoch_and_the_rest_can_follow(tmp_path):
+def test_ctrl_c_keeps_the_best_epoch_and_the_run_can_be_resumed(tmp_path):
     stopped = fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(2))
     assert stopped.interrupted
     assert stopped.artifact.metrics["epochs"] == 2
@@ -208,7 +209,7 @@ def test_ctrl_c_keeps_the_best_epoch_and_the_rest_can_follow(tmp_path):
     assert weights_hash(resumed.artifact.network) == weights_hash(straight.artifact.network)
 
 
-def test_whoever_stops_listening_gets_the_best_epoch():
+def test_a_watcher_that_stops_early_gets_the_best_epoch():
     def watch(events):
         for event in events:
             yield event
@@ -219,11 +220,11 @@ def test_whoever_stops_listening_gets_the_best_epoch():
     artifact = fit(tiny_examples(), recipe, watch=watch).artifact
     assert artifact.metrics["epochs"] == 2
     prepared = tiny_prepared(recipe)
-    found = evaluate(artifact.network, prepared.held_out, prepared)
+    found = score_network(artifact.network, prepared.held_out, prepared)
     assert found.to_dict() == artifact.metrics["held_out"]
 
 
-def test_ctrl_c_before_the_first_epoch_goes_through():
+def test_ctrl_c_before_the_end_of_the_first_epoch_is_raised():
     def watch(events):
         yield next(events)
         raise KeyboardInterrupt
@@ -232,13 +233,13 @@ def test_ctrl_c_before_the_first_epoch_goes_through():
         fit(tiny_examples(), TINY, watch=watch)
 
 
-def test_other_settings_cannot_resume(tmp_path):
+def test_a_run_cannot_be_resumed_with_other_settings(tmp_path):
     fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(1))
     with pytest.raises(ConfigError, match=r"was made with train\.epochs = 4, now it is 9; use"):
         fit(tiny_examples(), recipe_with(epochs=9), folder=tmp_path, resume=True)
 
 
-def test_other_data_cannot_resume(tmp_path):
+def test_a_run_cannot_be_resumed_with_other_data(tmp_path):
     fit(tiny_examples(), TINY, folder=tmp_path, watch=interrupt_after(1))
     examples = tiny_examples()
     other = replace(examples, items=[examples.items[-1], *examples.items[1:]])
@@ -246,7 +247,7 @@ def test_other_data_cannot_resume(tmp_path):
         fit(other, TINY, folder=tmp_path, resume=True)
 
 
-def test_nothing_to_resume_is_said(tmp_path):
+def test_resuming_without_a_checkpoint_is_an_error(tmp_path):
     with pytest.raises(MissingFileError, match="no checkpoint to resume from"):
         fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
 
@@ -257,7 +258,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         fit(tiny_examples(), TINY, folder=tmp_path, resume=True)
 
 
-def test_training_in_bfloat16_learns_too():
+def test_training_in_bfloat16_learns():
     recipe = TINY.updated({"train": {"precision": "bfloat16", "epochs": 8}})
     artifact = fit(tiny_examples(), recipe).artifact
     assert artifact.metrics["held_out"]["accuracy"] > 0.9
@@ -267,23 +268,6 @@ def test_training_in_bfloat16_learns_too():
     assert not torch.equal(weights["slstm.window.weight"], exact.slstm.window.weight)
 
 
-def test_a_device_that_is_not_there_is_named():
+def test_a_missing_device_is_named():
     with pytest.raises(ConfigError, match="there is no device 'cuda:99' here; use cpu"):
         fit(tiny_examples(), TINY, device="cuda:99")
-
-
-def test_the_seconds_before_a_stop_are_counted(tmp_path):
-    checkpoint = tmp_path / "checkpoint"
-    state = TrainingState.start(tiny_prepared().network)
-    state.keep_best(1)
-    state.began -= 1000
-    state.save(checkpoint, {})
-    resumed = TrainingState.resume(tiny_prepared().network, checkpoint, {})
-    assert 1000 < resumed.seconds < 1100
-
-
-def test_a_checkpoint_without_its_values_is_not_readable(tmp_path):
-    path = tmp_path / "checkpoint"
-    path.write_bytes(safetensors.torch.save({}, metadata={"values": "{}"}))
-    with pytest.raises(ArtifactError, match=r"not a readable checkpoint .'settings'.; delete it"):
-        TrainingState.resume(tiny_prepared().network, path, {})

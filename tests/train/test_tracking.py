@@ -1,15 +1,14 @@
-"""What a training leaves behind of its epochs: a line each, and on request a log for TensorBoard."""
+"""The log of a run: one line per epoch, and on request a log for TensorBoard."""
 
 import json
 
 import pytest
 
-from fathomer.errors import ArtifactError, MissingExtraError
-from fathomer.train.checkpoint import TrainingState
-from fathomer.train.events import EpochDone
+from fathomer.errors import ArtifactError
+from fathomer.train.checkpoint import EpochDone, TrainingState
 from fathomer.train.fit import check_folder, fit
 from fathomer.train.loop import train
-from fathomer.train.tracking import require_tensorboard, scalars, track
+from fathomer.train.tracking import epoch_scalars, track
 from tests.tiny import TINY, tiny_artifact, tiny_examples, tiny_prepared, write_csv
 
 
@@ -18,7 +17,7 @@ def lines(folder):
     return [json.loads(line) for line in content.splitlines()]
 
 
-def test_every_epoch_is_a_line_as_soon_as_it_is_done(tmp_path):
+def test_every_epoch_is_logged_as_soon_as_it_is_done(tmp_path):
     seen = []
 
     def watch(events):
@@ -34,7 +33,7 @@ def test_every_epoch_is_a_line_as_soon_as_it_is_done(tmp_path):
     assert lines(tmp_path) == artifact.metrics["history"]
 
 
-def test_words_are_counted_by_their_depth():
+def test_words_are_counted_by_depth():
     held_out = tiny_artifact().metrics["held_out"]
     counts = held_out["words_by_depth"]
     assert counts[0] == 0
@@ -53,12 +52,12 @@ def test_tensorboard_reads_scores_and_depths(tmp_path):
     found = EventAccumulator(str(tmp_path), size_guidance={"scalars": 0, "histograms": 0}).Reload()
     accuracies = [point.value for point in found.Scalars("held_out/accuracy")]
     assert accuracies == pytest.approx([epoch.held_out["accuracy"] for epoch in state.history])
-    assert set(found.Tags()["scalars"]) == set(scalars(state.history[0]))
+    assert set(found.Tags()["scalars"]) == set(epoch_scalars(state.history[0]))
     histogram = found.Histograms("held_out/depth")[-1].histogram_value
     assert histogram.num == sum(state.history[-1].held_out["words_by_depth"])
 
 
-def test_the_command_tracks_on_request_only(run, tmp_path):
+def test_the_command_tracks_only_on_request(run, tmp_path):
     pytest.importorskip("tensorboard")
     write_csv(tmp_path / "data.csv", tiny_examples())
     (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
@@ -73,7 +72,7 @@ def test_the_command_tracks_on_request_only(run, tmp_path):
     assert err == "fathomer: --track tensorbord: did you mean 'tensorboard'?\n"
 
 
-def test_a_tracked_training_without_an_epoch_can_begin_again(tmp_path):
+def test_a_tracked_run_without_an_epoch_can_be_started_again(tmp_path):
     (tmp_path / "m" / "tensorboard").mkdir(parents=True)
     check_folder(tmp_path / "m", resume=False)
     (tmp_path / "m" / "notes.txt").touch()
@@ -81,7 +80,8 @@ def test_a_tracked_training_without_an_epoch_can_begin_again(tmp_path):
         check_folder(tmp_path / "m", resume=False)
 
 
-def test_a_missing_package_is_named_before_training(monkeypatch):
-    monkeypatch.setattr("fathomer.train.tracking.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[track\]'"):
-        require_tensorboard()
+def test_a_missing_package_is_named_before_training(run, monkeypatch):
+    monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
+    code, out, err = run("train", "demo", "--out", "m", "--track", "tensorboard")
+    assert (code, out) == (2, "")
+    assert err == "fathomer: --track needs tensorboard: pip install 'fathomer[track]'\n"

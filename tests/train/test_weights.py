@@ -1,4 +1,4 @@
-"""Weights: they count in the loss, all alike they change nothing, and wrong ones are refused."""
+"""Weights of texts: they scale the loss, equal ones change nothing, and invalid ones are refused."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ TFIDF = TINY.updated({"model": {"name": "tfidf"}})
 
 
 def contradictory(count: int = 60) -> Examples:
-    """Give the same text either label: only the weights can tell what to answer."""
+    """Return the same text with both labels, so that only the weights decide the answer."""
     return Examples(
         [Example("The film was fine.", label) for label in ("no", "yes")] * (count // 2)
     )
@@ -33,7 +33,7 @@ def probability_of_yes(examples, recipe=TINY):
 
 @pytest.mark.parametrize("weight", [1.0, 0.1, 7.0])
 @pytest.mark.parametrize("recipe", [TINY, TINY.updated({"train": {"label_smoothing": 0.1}}), TFIDF])
-def test_weights_that_are_all_the_same_change_nothing_bit_for_bit(weight, recipe):
+def test_equal_weights_change_nothing(weight, recipe):
     examples = tiny_examples()
     weighted = examples.weighted(np.full(len(examples), weight))
     assert prepare(weighted, recipe).train.weights is not None
@@ -42,13 +42,13 @@ def test_weights_that_are_all_the_same_change_nothing_bit_for_bit(weight, recipe
     assert equal.metrics["history"] == plain.metrics["history"]
 
 
-def test_balanced_weights_change_nothing_where_labels_are_balanced():
+def test_balanced_weights_change_nothing_if_labels_are_balanced():
     balanced, plain = fit(tiny_examples(), BALANCED).artifact, fit(tiny_examples(), TINY).artifact
     assert weights_hash(balanced.network) == weights_hash(plain.network)
 
 
 @pytest.mark.parametrize("recipe", [TINY, TFIDF])
-def test_a_heavier_text_decides(recipe):
+def test_a_text_with_a_larger_weight_decides(recipe):
     examples = contradictory()
     for heavy, low, high in (("yes", 0.6, 1.0), ("no", 0.0, 0.4)):
         weights = [9.0 if example.label == heavy else 1.0 for example in examples]
@@ -56,14 +56,14 @@ def test_a_heavier_text_decides(recipe):
 
 
 @pytest.mark.parametrize("recipe", [TINY, TFIDF])
-def test_a_text_without_weight_teaches_nothing(recipe):
+def test_a_text_with_zero_weight_is_ignored(recipe):
     examples = contradictory()
     weights = [float(example.label == "yes") for example in examples]
     assert probability_of_yes(examples.weighted(weights), recipe) > 0.9
 
 
 @pytest.mark.parametrize("recipe", [TINY, TFIDF])
-def test_balanced_labels_have_the_same_say_however_rare_they_are(recipe):
+def test_balanced_weights_make_up_for_rare_labels(recipe):
     many = contradictory(20).items
     rare = Examples([*many, *(example for example in many if example.label == "yes")] * 3)
     assert probability_of_yes(rare, recipe) > 0.58
@@ -103,7 +103,7 @@ def test_weights_follow_their_texts_through_the_split():
         ([0.0] * 60, "all weights are zero; there is nothing to learn from"),
     ],
 )
-def test_wrong_weights_are_one_clear_line(weights, message):
+def test_invalid_weights_are_a_clear_error(weights, message):
     with pytest.raises(DataError, match=f"^{message}$"):
         tiny_examples().weighted(weights)
 
@@ -123,7 +123,7 @@ def prepare_split(examples):
     return split_stratified(examples, fraction=fraction, seed=seed)[0]
 
 
-def test_other_weights_cannot_resume(tmp_path):
+def test_a_run_cannot_be_resumed_with_other_weights(tmp_path):
     examples = tiny_examples()
     fit(examples, TINY, folder=tmp_path, watch=interrupt_after(1))
     assert (tmp_path / CHECKPOINT).exists()

@@ -98,13 +98,13 @@ def _check_targets(plot: Path | None, html: Path | None, reliability: Path | Non
     """Find out before the work what could not be written after it."""
     for option, picture in {"--plot": plot, "--reliability": reliability}.items():
         if picture:
-            from fathomer.errors import require_matplotlib
+            from fathomer.errors import require
 
             if picture.suffix.lower() != ".png":
                 raise ConfigError(
                     f"{picture}: {option} writes a PNG; name a file that ends in .png"
                 )
-            require_matplotlib()
+            require("matplotlib", "plots")
     for target in (plot, html, reliability):
         if target and not target.parent.is_dir():
             raise MissingFileError(f"{target.parent}: no such folder")

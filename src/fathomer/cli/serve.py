@@ -7,7 +7,7 @@ import typer
 
 from fathomer.cli.options import Folder, Precision
 from fathomer.cli.output import open_model
-from fathomer.errors import ConfigError, MissingExtraError, MissingFileError
+from fathomer.errors import ConfigError, MissingFileError, require
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -48,20 +48,16 @@ def serve(
 
     Example: fathomer serve model --port 8000 --limit queue_words=50000
     """
-    from fathomer.serve.limits import Limits, model_threads
-
-    try:
-        from fathomer.serve.routes import create_app
-        from fathomer.serve.server import run
-        from fathomer.serve.worker import start_workers
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{error.name} is not installed; pip install 'fathomer[serve]'"
-        ) from None
+    for package in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
+        require(package, "serve")
     import torch
 
     from fathomer.artifact import CONFIG
     from fathomer.files import sha256_of
+    from fathomer.serve.limits import Limits, model_threads
+    from fathomer.serve.routes import create_app
+    from fathomer.serve.server import run
+    from fathomer.serve.worker import start_workers
 
     threads = threads or model_threads(workers)
     torch.set_num_threads(threads)

@@ -28,7 +28,7 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
-from fathomer.errors import ConfigError, did_you_mean
+from fathomer.errors import ConfigError, did_you_mean, require
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
@@ -130,13 +130,13 @@ def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":
 
 def _tracker(name: str | None, out: Path) -> "Watch":
     """Choose who writes a log of the epochs; by default nobody does."""
-    from fathomer.train.tracking import TRACKERS, require_tensorboard, track
+    from fathomer.train.tracking import TRACKERS, track
 
     if name is None:
         return iter
     if name not in TRACKERS:
         raise ConfigError(f"--track {name}: {did_you_mean(name, TRACKERS)}")
-    require_tensorboard()
+    require("tensorboard", "track")
     return lambda events: track(events, out / name)
 
 
@@ -161,7 +161,7 @@ def _parts(
 
 def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
     """Find out before training what could not be scored after it."""
-    from fathomer.train.prepare import check_labels
+    from fathomer.data.labelled import check_labels
 
     if parts.test:
         check_labels(parts.test, parts.source.train.label_counts)
@@ -182,9 +182,7 @@ def _announce(source: "Source", out: Path, *, resume: bool) -> None:
         messages.print(line)
 
 
-def _keep(
-    fitted: "Fitted", parts: Parts, out: Path, *, command: str, baseline: bool
-) -> "Artifact":
+def _keep(fitted: "Fitted", parts: Parts, out: Path, *, command: str, baseline: bool) -> "Artifact":
     """Save the model, score it, and save the scores beside it."""
     from fathomer.data.corpora import describe
     from fathomer.train.fit import CHECKPOINT

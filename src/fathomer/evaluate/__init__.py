@@ -1,1 +1,1 @@
-"""Scores, calibration, thresholds and reports."""
+"""Metrics, calibration, thresholds and reports."""

@@ -1,9 +1,8 @@
-"""What is fitted after training, on the held-out part: a temperature that all logits are divided by.
+"""Calibration after training, on the held-out part: a temperature and, if multi-label, thresholds.
 
-Where a text may have several labels, also the probability from which on each of them is given.
-
-Guo et al., 2017, "On Calibration of Modern Neural Networks". A temperature changes no answer, only
-how certain it is.
+The logits are divided by the temperature (Guo et al., 2017, "On Calibration of Modern Neural
+Networks"). It changes no answer, only its probability. With multi-label data, each label also gets
+the threshold with the best F1.
 """
 
 from collections.abc import Sequence
@@ -12,18 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fathomer.evaluate.metrics import Metrics, log_of_rest, score
+from fathomer.evaluate.metrics import Metrics, log_complement, score
+from fathomer.evaluate.reliability import Certainties
+from fathomer.evaluate.threshold import best_f1_threshold
 from fathomer.model.inference import classify
 from fathomer.model.interface import Network
 from fathomer.text.encode import EncodedTexts
 
-COLDEST, HOTTEST = 0.05, 20.0
-FEWEST = 5
-"""Texts of a label from which a threshold can be learned; one text could drag it anywhere."""
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+MIN_SUPPORT = 5
+"""Texts a label needs before its threshold is tuned: with fewer, a single text decides it."""
 
 
 class Calibration(NamedTuple):
-    """Hold the temperature, and what it has changed."""
+    """A temperature, the thresholds, and the scores before and after."""
 
     temperature: float
     thresholds: tuple[float, ...] | None
@@ -50,7 +51,7 @@ def calibrate(
     *,
     batch_words: int,
 ) -> Calibration | None:
-    """Fit the temperature of a trained network; ``None`` if the held-out texts share one label."""
+    """Calibrate a trained network; return None if all held-out texts have the same label."""
     if len(np.unique(targets)) < 2:
         return None
     network.eval()
@@ -58,7 +59,7 @@ def calibrate(
     temperature = fit_temperature(before.log_probabilities, targets)
     after = classify(network, texts, batch_words=batch_words, temperature=temperature)
     multi_label = targets.ndim == 2
-    thresholds = tune_thresholds(after.log_probabilities, targets) if multi_label else None
+    thresholds = tune_thresholds(after.probabilities, targets) if multi_label else None
     return Calibration(
         temperature,
         thresholds,
@@ -68,17 +69,17 @@ def calibrate(
 
 
 def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> float:
-    """Find the temperature with the smallest loss on answers that were not trained on.
+    """Return the temperature with the smallest loss on texts that were not trained on.
 
-    As in Platt's scaling, the loss counts one text more, of which nothing is known: few texts that
-    are all answered right do not make a model certain of everything.
+    As in Platt scaling, the targets are smoothed as if there were one more text with all labels
+    equally likely, so a few right answers do not make the model certain of everything.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
     logits = log_probabilities.astype(np.float64)
-    if targets.ndim == 2:  # each label is a choice of its own, between yes and no
-        logits = np.stack([log_of_rest(logits).ravel(), logits.ravel()], axis=1)
+    if targets.ndim == 2:  # each label is a binary decision of its own
+        logits = np.stack([log_complement(logits).ravel(), logits.ravel()], axis=1)
         targets = targets.ravel()
     texts, labels = logits.shape
     truth = np.full((texts, labels), 1 / labels / (texts + 1))
@@ -88,26 +89,17 @@ def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.
         scaled = log_softmax(logits / np.exp(log_temperature), axis=1)
         return -float(np.mean(np.sum(truth * scaled, axis=1)))
 
-    found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
+    bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
+    found = minimize_scalar(loss, bounds=bounds, method="bounded")
     return float(np.exp(found.x))
 
 
 def tune_thresholds(
-    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]
+    probabilities: NDArray[np.float64], targets: NDArray[np.int64]
 ) -> tuple[float, ...]:
-    """Find for each label the threshold of the best F1; a label that hardly occurs keeps 0.5."""
-    columns = zip(np.exp(log_probabilities.astype(np.float64)).T, targets.T, strict=True)
-    return tuple(_best_threshold(probabilities, true) for probabilities, true in columns)
-
-
-def _best_threshold(probabilities: NDArray[np.float64], true: NDArray[np.int64]) -> float:
-    if true.sum() < FEWEST:
-        return 0.5
-    order = np.argsort(-probabilities, kind="stable")
-    falling = np.append(probabilities[order], 0.0)
-    cuts = np.flatnonzero(falling[:-1] > falling[1:])
-    f1 = 2 * np.cumsum(true[order])[cuts] / (cuts + 1 + true.sum())
-    middles = (falling[cuts] + falling[cuts + 1]) / 2
-    best = np.flatnonzero(f1 == f1.max())
-    nearest = best[np.argmin(np.abs(middles[best] - 0.5))]  # of equally good ones the plainest
-    return float(middles[nearest])
+    """Return the threshold with the best F1 for each label; rare labels keep 0.5."""
+    columns = zip(probabilities.T, targets.T == 1, strict=True)
+    return tuple(
+        best_f1_threshold(Certainties(column, true)) if true.sum() >= MIN_SUPPORT else 0.5
+        for column, true in columns
+    )

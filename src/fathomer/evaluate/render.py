@@ -1,23 +1,23 @@
-"""A report as one self-contained page, and its confusion matrix as a picture."""
+"""An evaluation report as a self-contained HTML page, and its confusion matrix as a PNG."""
 
 import html
 import warnings
 from io import BytesIO
 
-from fathomer.errors import require_matplotlib
+from fathomer.errors import require
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.evaluate.report import Report, one_line
 from fathomer.pages import self_contained
 
 MATRIX_LABELS = 40
-"""Labels of a matrix on a page or in a picture: those with most mistakes."""
+"""A larger matrix shows only the labels with the most mistakes."""
 LABEL_CHARACTERS = 30
 NUMBERED_CELLS = 20
-"""A picture with more labels than this leaves the numbers out of its cells."""
+"""With more labels than this, the cells of the picture have no numbers."""
 
 
 def report_page(report: Report, *, title: str) -> str:
-    """Write a page with everything that the report holds."""
+    """Return the whole report as an HTML page."""
     metrics = report.metrics
     scores = [
         ["examples", f"{metrics.examples:,}"],
@@ -28,8 +28,8 @@ def report_page(report: Report, *, title: str) -> str:
     unseen = report.unseen
     if unseen and unseen.accuracy is not None and unseen.examples < metrics.examples:
         scores += [
-            ["examples not in training", f"{unseen.examples:,}"],
-            ["accuracy on these", f"{unseen.accuracy:.4f}"],
+            ["examples not in the training set", f"{unseen.examples:,}"],
+            ["accuracy on these examples", f"{unseen.accuracy:.4f}"],
         ]
     sections = [
         f"<h1>{html.escape(title)}</h1>",
@@ -37,7 +37,7 @@ def report_page(report: Report, *, title: str) -> str:
         "<h2>Labels</h2>",
         _labels(report),
         "<h2>Confusion matrix</h2>",
-        f"<p>{matrix_caption(report)}</p>",
+        f"<p>{_matrix_caption(report)}</p>",
         _matrix(report),
         *_confusions(report),
         "<h2>Accuracy by length</h2>",
@@ -48,18 +48,18 @@ def report_page(report: Report, *, title: str) -> str:
     return self_contained(html.escape(title), "\n".join(sections), style=_STYLE)
 
 
-def matrix_caption(report: Report) -> str:
-    """Say what a matrix shows, and what it leaves out."""
+def _matrix_caption(report: Report) -> str:
+    """Return the caption of the confusion matrix."""
     caption = "Rows: true label. Columns: predicted label."
     if len(report.labels) > MATRIX_LABELS:
-        caption += f" The {MATRIX_LABELS} of {len(report.labels):,} labels with most mistakes."
+        caption += f" The {MATRIX_LABELS} of {len(report.labels):,} labels with the most mistakes."
     return caption
 
 
 def confusion_png(report: Report) -> bytes:
-    """Draw the confusion matrix, each row shaded by its own sum."""
-    require_matplotlib()
-    from matplotlib.figure import Figure  # without pyplot, which would keep global state
+    """Draw the confusion matrix; the shade is the share of the true label's texts."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure  # pyplot would keep global state
 
     shown = report.most_confused(MATRIX_LABELS)
     counts = [[report.confusion.get(row, {}).get(column, 0) for column in shown] for row in shown]
@@ -72,19 +72,19 @@ def confusion_png(report: Report) -> bytes:
     axes = figure.add_subplot()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     names = [one_line(label, characters=LABEL_CHARACTERS) for label in shown]
-    # A label may hold a dollar sign, which is no formula here.
+    # A dollar sign in a label does not start a formula.
     axes.set_xticks(range(len(shown)), names, rotation=45, ha="right", parse_math=False)
     axes.set_yticks(range(len(shown)), names, parse_math=False)
     axes.set_xlabel("predicted label")
     axes.set_ylabel("true label")
-    figure.colorbar(image, label="part of the true label's texts", shrink=0.8)
+    figure.colorbar(image, label="share of the true label's texts", shrink=0.8)
     if len(shown) <= NUMBERED_CELLS:
         for row, line in enumerate(counts):
             for column, count in enumerate(line):
                 colour = "white" if shares[row][column] > 0.5 else "black"
                 axes.text(column, row, f"{count:,}", ha="center", va="center", color=colour)
     content = BytesIO()
-    with warnings.catch_warnings():  # a script that the font lacks is drawn as boxes
+    with warnings.catch_warnings():  # characters missing from the font are drawn as boxes
         warnings.simplefilter("ignore")
         figure.savefig(content, format="png")
     return content.getvalue()
@@ -95,7 +95,7 @@ def _support(report: Report, label: str) -> int:
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
-    """Write a table; the cells are texts, and the first of each row names it."""
+    """Return an HTML table of plain texts; the first cell of each row is its heading."""
     head = "".join(f"<th scope=col>{html.escape(cell)}</th>" for cell in header)
     body = "\n".join(
         f"<tr><th scope=row>{html.escape(first)}</th>"
@@ -135,7 +135,7 @@ def _matrix(report: Report) -> str:
 
 
 def _confusions(report: Report) -> list[str]:
-    """List the most frequent confusions, which a matrix of many labels hides."""
+    """Return the most frequent confusions, which are hard to see in a large matrix."""
     found = report.confusions[:10]
     if len(report.labels) <= 10 or not found:
         return []
@@ -148,7 +148,7 @@ def _confusions(report: Report) -> list[str]:
         ]
         for pair in found
     ]
-    header = ["true label", "predicted label", "texts", "part of the true label's"]
+    header = ["true label", "predicted label", "texts", "share of the true label's texts"]
     return ["<h2>Most frequent confusions</h2>", _table(header, rows)]
 
 
@@ -174,7 +174,7 @@ def _mistakes(report: Report) -> str:
         f"text {mistake.number:,}</small></li>"
         for mistake in report.mistakes
     )
-    return f"<p>The wrong answers that the model was most certain of.</p>\n<ol>\n{items}\n</ol>"
+    return f"<p>The wrong answers with the highest probabilities.</p>\n<ol>\n{items}\n</ol>"
 
 
 _STYLE = """

@@ -1,4 +1,4 @@
-"""How well a model answers, in detail: what it confuses, where it is wrong, and on which lengths."""
+"""A detailed evaluation: confusions, accuracy by text length, and the worst mistakes."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,15 +13,15 @@ from fathomer.evaluate.metrics import Metrics, score
 from fathomer.predictor import Answered, Predictor
 
 MISTAKES = 10
-"""Wrong answers that a report shows."""
+"""Number of wrong answers in a report."""
 LENGTH_GROUPS = 4
 TEXT_CHARACTERS = 300
-"""Characters of a mistake's text that are kept."""
+"""Longer texts of mistakes are shortened to this many characters."""
 
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Hold the scores of the texts whose number of words lies within bounds."""
+    """The scores of the texts in one range of lengths, counted in words."""
 
     shortest: int
     longest: int
@@ -32,22 +32,22 @@ class LengthGroup:
 
 @dataclass(frozen=True)
 class Mistake:
-    """Hold a wrong answer."""
+    """A wrong answer."""
 
     number: int
-    """Place of the text among all that were scored, from 1."""
+    """Position of the text in the evaluated data, from 1."""
     text: str
-    """On one line, and shortened."""
+    """The text on one line, shortened."""
     label: str
-    """The true one."""
+    """The true label."""
     predicted: str
     probability: float
-    """Of the predicted label."""
+    """Probability of the predicted label."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Hold how often one label was taken for another."""
+    """How often one label was mistaken for another."""
 
     label: str
     predicted: str
@@ -55,34 +55,34 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """Hold the score on the test texts that do not stand in the training part too."""
+class UnseenScore:
+    """The accuracy on the test texts that are not in the training set."""
 
     accuracy: float | None
-    """Nothing if every test text stands there."""
+    """None if every test text is in the training set."""
     examples: int
 
 
 @dataclass(frozen=True)
 class Report:
-    """Hold all that one evaluation tells."""
+    """The scores and details of one evaluation."""
 
     metrics: Metrics
     confusion: dict[str, dict[str, int]]
-    """Answers by true label, then by predicted label; what never happened is left out."""
+    """Counts by true label, then by predicted label, without zeros."""
     by_length: tuple[LengthGroup, ...]
     mistakes: tuple[Mistake, ...]
-    """The wrong answers that the model was most certain of."""
-    unseen: Unseen | None = None
+    """The wrong answers with the highest probabilities."""
+    unseen: UnseenScore | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Name the labels of the model."""
+        """The labels of the model."""
         return tuple(self.metrics.per_label)
 
     @property
     def confusions(self) -> list[Confusion]:
-        """List the pairs of labels that were confused, the most frequent first."""
+        """Pairs of confused labels, the most frequent first."""
         pairs = [
             Confusion(label, predicted, count)
             for label, row in self.confusion.items()
@@ -92,7 +92,7 @@ class Report:
         return sorted(pairs, key=lambda pair: -pair.count)
 
     def most_confused(self, limit: int) -> tuple[str, ...]:
-        """Choose the labels with most mistakes, in their usual order; all if they are few."""
+        """Return the ``limit`` labels with the most mistakes, in the order of the model's labels."""
         wrong = dict.fromkeys(self.labels, 0)
         for pair in self.confusions:
             wrong[pair.label] += pair.count
@@ -101,7 +101,7 @@ class Report:
         return tuple(label for label in self.labels if label in chosen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as plain values."""
+        """Return the report as plain values."""
         content: dict[str, Any] = {
             **self.metrics.to_dict(),
             "confusion": self.confusion,
@@ -122,9 +122,9 @@ def make_report(
     max_depth: int | None = None,
     answered: Answered | None = None,
 ) -> Report:
-    """Answer labelled texts, unless they are ``answered``, and look at that from all sides."""
+    """Evaluate a model on labelled texts; ``answered`` saves running the model again."""
     if examples.multi_label:
-        raise ConfigError("a report is about one label per text; these have several")
+        raise ConfigError("a report needs one label per text; these texts have several")
     if answered is None:
         answered = predictor.answer(examples, max_depth=max_depth)
     targets, predicted = answered.data.targets, answered.answers.labels
@@ -139,7 +139,7 @@ def make_report(
 
 
 def one_line(text: str, *, characters: int = TEXT_CHARACTERS) -> str:
-    r"""Shorten a text to one line that is safe to print.
+    r"""Return a text as one line of limited length that is safe to print.
 
     >>> one_line("a  long\ntext\x1b", characters=8)
     'a long …'
@@ -152,7 +152,7 @@ def one_line(text: str, *, characters: int = TEXT_CHARACTERS) -> str:
 def _count_pairs(
     targets: NDArray[np.int64], predicted: NDArray[np.int64], labels: tuple[str, ...]
 ) -> dict[str, dict[str, int]]:
-    # Only pairs that occur are counted: a full matrix of many thousand labels would not fit.
+    # A dense confusion matrix of many thousand labels would not fit in memory.
     pairs, counts = np.unique(np.stack([targets, predicted]), axis=1, return_counts=True)
     confusion: dict[str, dict[str, int]] = {}
     for true, answer, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
@@ -161,7 +161,7 @@ def _count_pairs(
 
 
 def _group_by_length(answered: Answered, right: NDArray[np.bool_]) -> tuple[LengthGroup, ...]:
-    """Cut the texts into groups of like size by their number of words; like lengths stay together."""
+    """Split the texts by length into groups of similar size; equal lengths share a group."""
     lengths = answered.data.texts.lengths
     sums = np.concatenate([[0], np.cumsum(answered.answers.depths, dtype=np.int64)])
     depths = np.diff(sums[answered.data.texts.starts])
@@ -202,10 +202,10 @@ def _find_mistakes(
 
 def score_unseen(
     right: NDArray[np.bool_], examples: Examples, training_texts: Iterable[str]
-) -> Unseen:
-    """Score the texts that do not stand among the training texts."""
+) -> UnseenScore:
+    """Return the accuracy on the texts that are not among the training texts."""
     tested = {example.text for example in examples}
     seen = tested.intersection(training_texts)
     unseen = np.fromiter((example.text not in seen for example in examples), dtype=bool)
     found = right[unseen]
-    return Unseen(accuracy=float(found.mean()) if len(found) else None, examples=len(found))
+    return UnseenScore(accuracy=float(found.mean()) if len(found) else None, examples=len(found))

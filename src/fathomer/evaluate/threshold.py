@@ -1,7 +1,7 @@
-"""From which probability on an answer is good enough: the threshold for a precision or a recall."""
+"""Probability thresholds: the best F1 for a label, or a wanted precision or recall for answers."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,77 @@ from fathomer.predictor import Answered, Predictor
 
 @dataclass(frozen=True)
 class Threshold:
-    """Hold a threshold, and what comes of giving only answers that reach it."""
+    """A threshold, and the scores if only answers that reach it are given."""
 
     threshold: float
     precision: float
-    """Part of the given answers that are right."""
+    """Share of the given answers that are right."""
     recall: float
-    """Part of what could have been answered right that is."""
+    """Share of all possible right answers that are given."""
     answered: int
     examples: int
     unit: str = "texts"
     """What ``answered`` and ``examples`` count: ``"texts"``, or ``"decisions"`` about labels."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the threshold as plain values."""
+        """Return the threshold and its scores as plain values."""
         return asdict(self)
+
+
+class ThresholdCurve(NamedTuple):
+    """All thresholds that lead to different answers, from the highest to the lowest."""
+
+    thresholds: NDArray[np.float64]
+    """Halfway to the next lower probability, so rounding cannot change which answers are given."""
+    answered: NDArray[np.int64]
+    """Number of answers that reach the threshold."""
+    right: NDArray[np.int64]
+    """Number of these answers that are right."""
+
+
+def threshold_curve(found: Certainties) -> ThresholdCurve:
+    """Count the answers, and the right ones, at every threshold; none if no answer is right."""
+    from sklearn.metrics import precision_recall_curve  # slow to import, and not needed to predict
+
+    if not found.right.any():
+        return ThresholdCurve(*np.zeros((3, 0)))
+    precisions, _, lowest = precision_recall_curve(found.right, found.probabilities)
+    answered = len(found.right) - np.searchsorted(np.sort(found.probabilities), lowest)
+    right = np.rint(precisions[:-1] * answered)
+    middles = (lowest + np.append(0.0, lowest[:-1])) / 2
+    return ThresholdCurve(middles[::-1], answered[::-1], right[::-1])
+
+
+def best_f1_threshold(found: Certainties) -> float:
+    """Return the threshold with the best F1; of equally good ones, the one closest to 0.5."""
+    thresholds, answered, right = threshold_curve(found)
+    f1 = 2 * right / (answered + found.right.sum())
+    best = thresholds[f1 == f1.max()]
+    return float(best[np.argmin(np.abs(best - 0.5))])
+
+
+def find_threshold(
+    found: Certainties, *, possible: int, precision: float | None, recall: float | None
+) -> Threshold:
+    """Return the threshold with the best recall at a precision, or the best precision at a recall."""
+    thresholds, answered, right = threshold_curve(found)
+    precisions, recalls = right / answered, right / possible
+    if precision is not None:
+        name, wanted, scores, other = "precision", precision, precisions, recalls
+    else:
+        name, wanted, scores, other = "recall", recall or 0.0, recalls, precisions
+    if not (scores >= wanted).any():
+        best = scores.max() if len(scores) else 0.0
+        raise DataError(f"no threshold gives a {name} of {wanted}; the best is {best:.4f}")
+    chosen = int(np.argmax(np.where(scores >= wanted, other, -1.0)))
+    everything = answered[chosen] == len(found.right)
+    return Threshold(
+        threshold=0.0 if everything else float(thresholds[chosen]),
+        precision=float(precisions[chosen]),
+        recall=float(recalls[chosen]),
+        answered=int(answered[chosen]),
+        examples=len(found.right),
+    )
 
 
 def choose_threshold(
@@ -40,35 +96,35 @@ def choose_threshold(
     recall: float | None = None,
     label: str | None = None,
 ) -> Threshold:
-    """Find the threshold of a model for one label, or for whatever label it answers."""
+    """Find a model's threshold for one label, or for whichever label it answers."""
     if (precision is None) == (recall is None):
-        raise ConfigError("say which precision or which recall is wanted, one of them")
+        raise ConfigError("give either a precision or a recall")
     wanted = recall if precision is None else precision
     assert wanted is not None
     if not 0 < wanted <= 1:
-        raise ConfigError(f"a precision or recall lies between 0 and 1, not at {wanted}")
+        raise ConfigError(f"a precision or recall is between 0 and 1, not {wanted}")
     if label is not None and label not in predictor.labels:
         raise ConfigError(f"unknown label {label!r}; {did_you_mean(label, predictor.labels)}")
     answered = predictor.answer(examples)
     true: NDArray[Any]
     if label is None:
         true = answered.data.targets if predictor.multi_label else np.ones(len(examples))
-        found = _given(predictor, answered)
+        found = _given_answers(predictor, answered)
     else:
-        number = predictor.labels.index(label)
-        true = has_label(answered.data.targets, number)
-        found = _given_label(predictor, answered, number)
+        index = predictor.labels.index(label)
+        true = has_label(answered.data.targets, index)
+        found = _given_label(predictor, answered, index)
     possible = int(true.sum())
     if not possible:
         which = "a label" if label is None else f"the label {label!r}"
-        raise DataError(f"no text has {which}; its recall cannot be told")
+        raise DataError(f"no text has {which}; recall is undefined")
     best = find_threshold(found, possible=possible, precision=precision, recall=recall)
     unit = "decisions" if true.ndim == 2 else "texts"
     return replace(best, examples=true.size, unit=unit)
 
 
-def _given(predictor: Predictor, answered: Answered) -> Certainties:
-    """Take the answers that predict gives; of several labels, those over their thresholds."""
+def _given_answers(predictor: Predictor, answered: Answered) -> Certainties:
+    """Return the answers that predict gives; if multi-label, the labels above their thresholds."""
     answers, targets = answered.answers, answered.data.targets
     found = certainties(answers, targets)
     if not predictor.multi_label:
@@ -77,41 +133,11 @@ def _given(predictor: Predictor, answered: Answered) -> Certainties:
     return Certainties(found.probabilities[given], found.right[given])
 
 
-def _given_label(predictor: Predictor, answered: Answered, number: int) -> Certainties:
-    """Take the texts that predict gives this label to, were it ever so improbable."""
+def _given_label(predictor: Predictor, answered: Answered, index: int) -> Certainties:
+    """Return the answers of predict for one label: the texts it gives that label to."""
     answers, targets = answered.answers, answered.data.targets
-    given = answers.labels == number
+    given = answers.labels == index
     if predictor.multi_label:
-        given = answers.given(predictor.artifact.thresholds)[:, number]
-    probabilities = answers.probabilities[given, number]
-    return Certainties(probabilities, has_label(targets, number)[given])
-
-
-def find_threshold(
-    found: Certainties, *, possible: int, precision: float | None, recall: float | None
-) -> Threshold:
-    """Find the threshold of most recall for a precision, or of most precision for a recall."""
-    order = np.argsort(-found.probabilities, kind="stable")
-    falling = np.append(found.probabilities[order], 0.0)
-    # Equal probabilities are answered together, so a cut lies only where the next one is smaller.
-    cuts = np.flatnonzero(falling[:-1] > falling[1:])
-    right = np.cumsum(found.right[order])[cuts]
-    precisions, recalls = right / (cuts + 1), right / possible
-    if precision is not None:
-        name, wanted, scores, other = "precision", precision, precisions, recalls
-    else:
-        name, wanted, scores, other = "recall", recall or 0.0, recalls, precisions
-    if not (scores >= wanted).any():
-        best = scores.max() if len(scores) else 0.0
-        raise DataError(f"no threshold gives a {name} of {wanted}; the best is {best:.4f}")
-    cut = int(np.argmax(np.where(scores >= wanted, other, -1.0)))
-    last = int(cuts[cut])
-    everything = last + 1 == len(found.probabilities)
-    return Threshold(
-        # In the middle between two texts, where no rounding can change what is answered.
-        threshold=0.0 if everything else float((falling[last] + falling[last + 1]) / 2),
-        precision=float(precisions[cut]),
-        recall=float(recalls[cut]),
-        answered=last + 1,
-        examples=len(found.probabilities),
-    )
+        given = answers.given(predictor.artifact.thresholds)[:, index]
+    probabilities = answers.probabilities[given, index]
+    return Certainties(probabilities, has_label(targets, index)[given])

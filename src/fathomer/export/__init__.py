@@ -6,18 +6,17 @@ The graph takes packed texts (``words``, ``lengths``, ``unknown``: what
 """
 
 import hashlib
-import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 import fathomer
 from fathomer.artifact import TOKENIZER, Artifact
-from fathomer.errors import ExportError, MissingExtraError
+from fathomer.errors import ExportError, require
 from fathomer.files import check_writable, write_atomically
 from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.predictor import Predictor
@@ -51,22 +50,12 @@ class Exported(NamedTuple):
 def export(predictor: Predictor, path: Path) -> Exported:
     """Write a model as an ONNX file, after a comparison of its answers with the predictor's."""
     for package in ("onnx", "onnxruntime"):
-        require(package)
+        require(package, "onnx")
     check_writable(path)
     content, opset = serialise(predictor.artifact)
     batches, texts, difference = compare(content, predictor)
     write_atomically(path, content)
     return Exported(len(content), opset, _DEPTH, batches, texts, difference)
-
-
-def require(package: str) -> Any:
-    """Import a package of the extra ``onnx``."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(
-            f"export needs the package {package}; install it with: pip install 'fathomer[onnx]'"
-        ) from None
 
 
 def serialise(artifact: Artifact) -> tuple[bytes, int]:
@@ -105,7 +94,7 @@ def describe(model: "onnx.ModelProto", artifact: Artifact) -> None:
 
 def compare(content: bytes, predictor: Predictor) -> tuple[int, int, float]:
     """Refuse a graph that answers otherwise; give batches, texts and the largest difference."""
-    onnxruntime = require("onnxruntime")
+    onnxruntime = require("onnxruntime", "onnx")
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     batches = list(trial_batches(predictor.artifact.tokenizer.vocabulary))
     largest = 0.0

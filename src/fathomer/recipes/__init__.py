@@ -1,4 +1,4 @@
-"""The recipes shipped with Fathomer, by name."""
+"""Recipes that ship with Fathomer."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """Return the shipped recipes by name."""
+    """Return the files of the shipped recipes by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
 
 
 def find_recipe(name: str) -> Recipe:
-    """Read a recipe from a file, or a shipped one by name."""
+    """Read a recipe file, or a shipped recipe by its name."""
     shipped = shipped_recipes()
     if name in shipped and not Path(name).is_file():
         return Recipe.from_toml(shipped[name])
@@ -24,7 +24,7 @@ def find_recipe(name: str) -> Recipe:
 
 
 def starting_recipe(data: str, name: str | None = None) -> Recipe:
-    """Return the named recipe, else the one of the corpus (or its family), else the defaults."""
+    """Return the named recipe, or the one for the corpus or its family, or the defaults."""
     if name:
         return find_recipe(name)
     family = "" if Path(data).suffix else data.partition("/")[0]  # amazon16/books -> amazon16

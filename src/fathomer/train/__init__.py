@@ -1,1 +1,1 @@
-"""From labelled texts to a trained network."""
+"""Training: from labelled texts to a trained model."""

@@ -1,13 +1,13 @@
-"""Training that can be stopped at any moment: its state, and that state in one file without pickle.
+"""The state of a training run, and the checkpoint file (no pickle) that it is resumed from.
 
-All randomness of a step follows from the seed and the step's number, so that no state of a random
-generator needs to be kept.
+All randomness of a step follows from the seed and the step's number, so a checkpoint holds no state
+of a random generator.
 """
 
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,35 @@ from torch import Tensor
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError
 from fathomer.files import write_atomically
 from fathomer.model.interface import Network
-from fathomer.train.events import EpochDone
 
 _VALUES = ("settings", "seconds", "rollbacks", "best_epoch", "history")
 
 
+@dataclass(frozen=True)
+class EpochDone:
+    """The scores of one pass over the training set."""
+
+    epoch: int
+    loss: float
+    accuracy: float
+    mean_depth: float
+    """As sampled in training; ``held_out`` has it as selected at prediction."""
+    words: int
+    learning_rate: float
+    """At the end of the epoch."""
+    held_out: dict[str, Any] | None
+    """Scores on the held-out part, if there is one."""
+    best: bool
+    """Whether this is the best epoch so far."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values."""
+        return asdict(self)
+
+
 @dataclass
 class TrainingState:
-    """Hold all that changes in training."""
+    """Everything that changes during training."""
 
     network: Network
     optimiser: torch.optim.Adam
@@ -36,52 +57,29 @@ class TrainingState:
     history: list[EpochDone] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
     earlier_seconds: float = 0.0
-    """What was spent before a stop, up to the last checkpoint."""
+    """Time spent before the run was stopped, up to its last checkpoint."""
 
     @classmethod
     def start(cls, network: Network) -> "TrainingState":
-        """Begin with a fresh network."""
+        """Start a run with a fresh optimiser."""
         weights = list(trained_weights(network).values())
         return cls(network, torch.optim.Adam([{"params": weights}], fused=True))
 
-    @property
-    def seconds(self) -> float:
-        """Seconds of training, without the time between a stop and its continuation."""
-        return self.earlier_seconds + time.perf_counter() - self.began
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Name the weights and what the optimiser knows of them."""
-        named: dict[str, Tensor] = {}
-        for name, weight in trained_weights(self.network).items():
-            named[f"network/{name}"] = weight.detach()
-            for key, tensor in self.optimiser.state[weight].items():
-                named[f"adam/{key}/{name}"] = tensor
-        return named
-
-    def load_tensors(self, named: Mapping[str, Tensor]) -> None:
-        """Return to the weights and the optimiser of :meth:`tensors`."""
-        self.optimiser.state.clear()
-        for name, weight in trained_weights(self.network).items():
-            weight.data.copy_(named[f"network/{name}"])
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if f"adam/{key}/{name}" in named:  # before the first step it knows nothing
-                    known = named[f"adam/{key}/{name}"].to(weight.device, copy=True)
-                    self.optimiser.state[weight][key] = known
-
-    def keep_best(self, epoch: int) -> None:
-        """Remember the present weights as the best so far."""
-        weights = trained_weights(self.network)
-        self.best_weights = {name: weight.detach().clone() for name, weight in weights.items()}
-        self.best_epoch = epoch  # last: being interrupted before leaves the best epoch before
-
-    def restore_best(self) -> None:
-        """Put the best weights back into the network, ready to predict."""
-        for name, weight in trained_weights(self.network).items():
-            weight.data.copy_(self.best_weights[name])
-        self.network.eval()
+    @classmethod
+    def resume(cls, network: Network, path: Path, settings: Mapping[str, Any]) -> "TrainingState":
+        """Resume a run from a checkpoint made with the same data and settings."""
+        tensors, values = load_checkpoint(path)
+        _check_same(path, values["settings"], settings)
+        state = cls.start(network)
+        state.load_tensors(tensors)
+        state.earlier_seconds = values["seconds"]
+        state.rollbacks, state.best_epoch = values["rollbacks"], values["best_epoch"]
+        state.history = [EpochDone(**epoch) for epoch in values["history"]]
+        state.best_weights = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
+        return state
 
     def save(self, path: Path, settings: Mapping[str, Any]) -> None:
-        """Write a checkpoint; being killed meanwhile leaves the one before."""
+        """Write a checkpoint; if the process is killed meanwhile, the previous one stays."""
         best = {f"best/{name}": tensor for name, tensor in self.best_weights.items()}
         values = {
             "settings": settings,
@@ -95,22 +93,45 @@ class TrainingState:
         )
         write_atomically(path, content)
 
-    @classmethod
-    def resume(cls, network: Network, path: Path, settings: Mapping[str, Any]) -> "TrainingState":
-        """Continue from a checkpoint of the same data and settings."""
-        tensors, values = load_checkpoint(path)
-        _check_same(path, values["settings"], settings)
-        state = cls.start(network)
-        state.load_tensors(tensors)
-        state.earlier_seconds = values["seconds"]
-        state.rollbacks, state.best_epoch = values["rollbacks"], values["best_epoch"]
-        state.history = [EpochDone(**epoch) for epoch in values["history"]]
-        state.best_weights = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
-        return state
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, without the time between a stop and its resumption."""
+        return self.earlier_seconds + time.perf_counter() - self.began
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights and the optimiser's moments by name."""
+        named: dict[str, Tensor] = {}
+        for name, weight in trained_weights(self.network).items():
+            named[f"network/{name}"] = weight.detach()
+            for key, tensor in self.optimiser.state[weight].items():
+                named[f"adam/{key}/{name}"] = tensor
+        return named
+
+    def load_tensors(self, named: Mapping[str, Tensor]) -> None:
+        """Restore the weights and moments that :meth:`tensors` returned."""
+        self.optimiser.state.clear()
+        for name, weight in trained_weights(self.network).items():
+            weight.data.copy_(named[f"network/{name}"])
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if f"adam/{key}/{name}" in named:  # missing before the first step
+                    moment = named[f"adam/{key}/{name}"].to(weight.device, copy=True)
+                    self.optimiser.state[weight][key] = moment
+
+    def keep_best(self, epoch: int) -> None:
+        """Remember the current weights as the best so far."""
+        weights = trained_weights(self.network)
+        self.best_weights = {name: weight.detach().clone() for name, weight in weights.items()}
+        self.best_epoch = epoch  # set last: an interrupt before this keeps the previous best epoch
+
+    def restore_best(self) -> None:
+        """Load the best weights into the network and switch it to evaluation mode."""
+        for name, weight in trained_weights(self.network).items():
+            weight.data.copy_(self.best_weights[name])
+        self.network.eval()
 
 
 def trained_weights(network: Network) -> dict[str, torch.nn.Parameter]:
-    """Name the parameters that training changes."""
+    """Return the parameters that training updates, by name."""
     return {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
 
 
@@ -128,7 +149,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to continue what would not be the same training."""
+    """Raise an error if the resumed run would differ from the one that was stopped."""
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             raise ConfigError(

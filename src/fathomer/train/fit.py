@@ -1,6 +1,5 @@
-"""The training path: labelled texts in, a trained model out. Command line and estimator share it."""
+"""From labelled texts to a trained model: the path shared by the command line and the estimator."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -8,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from fathomer.artifact import (
@@ -29,20 +27,19 @@ from fathomer.errors import ArtifactError, FathomerError
 from fathomer.evaluate.calibrate import Calibration, calibrate
 from fathomer.files import leftovers_of, write_atomically
 from fathomer.model.interface import find_device, trainable_parameters
-from fathomer.spool import pieces
-from fathomer.train.checkpoint import TrainingState
-from fathomer.train.events import EpochDone, Event, VectorsFound
-from fathomer.train.loop import train
-from fathomer.train.prepare import Prepared, Start, prepare
+from fathomer.train.checkpoint import EpochDone, TrainingState
+from fathomer.train.loop import Event, train
+from fathomer.train.prepare import Prepared, prepare, run_settings
 from fathomer.train.tracking import TRACKERS
 
 CHECKPOINT = "checkpoint.safetensors"
 
 Watch = Callable[[Iterable[Event]], Iterable[Event]]
+"""A function that passes events on, and may show or log them on the way."""
 
 
 class Fitted(NamedTuple):
-    """Hold a trained model, and whether its training was stopped by Ctrl-C."""
+    """A trained model, and whether Ctrl-C ended its training early."""
 
     artifact: Artifact
     interrupted: bool
@@ -61,49 +58,42 @@ def fit(
     device: str = "cpu",
     watch: Watch = iter,
 ) -> Fitted:
-    """Train a model, with checkpoints in ``folder``; ``watch`` sees the events pass by.
+    """Train a model, with checkpoints in ``folder``; ``watch`` sees every training event.
 
-    With ``start``, training goes on from that model: with its weights, words and labels.
-    Ctrl-C ends the training early and keeps the best epoch so far; before the first epoch is done
-    there is nothing to keep, and it goes through.
+    With ``start``, training continues from that model's weights, vocabulary and labels. Ctrl-C ends
+    training early and keeps the best epoch so far; before the end of the first epoch there is
+    nothing to keep, and KeyboardInterrupt is raised.
     """
-    started = time.perf_counter()
-    known = (
-        Start(start.tokenizer, start.labels, start.network, start.recipe.text.max_chars)
-        if start
-        else None
-    )
+    began = time.perf_counter()
     prepared = prepare(
         examples,
         recipe,
         held_out=held_out,
         vectors=vectors,
         match_parameters=match_parameters,
-        start=known,
+        start=start,
     )
-    settings = _settings(prepared)
+    settings = run_settings(prepared)
     prepared.network.to(find_device(device))
     checkpoint = folder / CHECKPOINT if folder else None
     if resume and checkpoint:
         state = TrainingState.resume(prepared.network, checkpoint, settings)
     else:
         state = TrainingState.start(prepared.network)
-    state.began = started  # what was prepared counts, too
-    found = (
-        [VectorsFound(vectors.name, *prepared.coverage)] if vectors and prepared.coverage else []
-    )
+    state.began = began  # preparation counts as training time
+    found = [prepared.vectors_found] if prepared.vectors_found else []
     events = chain(found, train(state, prepared, checkpoint=checkpoint, settings=settings))
-    with _made(folder):
-        interrupted = _follow(watch(events), state, folder)
+    with _created(folder):
+        interrupted = _run(watch(events), state, folder)
     metrics = _metrics(state, settings)
-    if found:
-        metrics["vectors"] = found[0].to_dict()
-    return Fitted(_artifact(prepared, metrics), interrupted)
+    if prepared.vectors_found:
+        metrics["vectors"] = prepared.vectors_found.to_dict()
+    return Fitted(_calibrated_artifact(prepared, metrics), interrupted)
 
 
 @contextmanager
-def _made(folder: Path | None) -> Iterator[None]:
-    """Make the folder; if training ends before anything is in it, a new one goes away again."""
+def _created(folder: Path | None) -> Iterator[None]:
+    """Create the folder, and remove it again if it was new and is still empty at the end."""
     new = folder is not None and not folder.exists()
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,8 +104,8 @@ def _made(folder: Path | None) -> Iterator[None]:
             folder.rmdir()
 
 
-def _follow(events: Iterable[Event], state: TrainingState, folder: Path | None) -> bool:
-    """Train, and write down each epoch; say whether Ctrl-C has ended it early."""
+def _run(events: Iterable[Event], state: TrainingState, folder: Path | None) -> bool:
+    """Train, logging every epoch to ``folder``; return whether Ctrl-C ended training early."""
     try:
         for event in events:
             if folder and isinstance(event, EpochDone):
@@ -127,12 +117,30 @@ def _follow(events: Iterable[Event], state: TrainingState, folder: Path | None) 
         interrupted = True
     else:
         interrupted = False
-    state.restore_best()  # also when whoever watches has stopped listening
+    state.restore_best()  # needed here too: a watcher may have stopped the loop early
     return interrupted
 
 
-def _artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
-    """Put together what is kept."""
+def _metrics(state: TrainingState, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of ``metrics.json``."""
+    best = state.history[state.best_epoch - 1]
+    return {
+        "best_epoch": state.best_epoch,
+        "epochs": len(state.history),
+        "parameters": trainable_parameters(state.network),
+        "held_out": best.held_out,
+        "mean_depth_sampled": best.mean_depth,
+        "rollbacks": state.rollbacks,
+        "history": [epoch.to_dict() for epoch in state.history],
+        "data": settings["data"],
+        "seed": settings["train.seed"],
+        "versions": versions(),
+        "threads": torch.get_num_threads(),
+        "wall_seconds": round(state.seconds, 1),
+    }
+
+
+def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
     calibration = _calibrate(prepared, metrics)
     return Artifact(
         recipe=prepared.recipe,
@@ -146,7 +154,7 @@ def _artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
 
 
 def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:
-    """Fit what follows from the held-out part, and write down what that has changed."""
+    """Calibrate on the held-out part, and add the effect to the metrics."""
     if not (prepared.recipe.train.calibrate and prepared.held_out):
         return None
     data = prepared.held_out
@@ -164,7 +172,7 @@ def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | Non
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
-    """Refuse to write over somebody else's files, or over a training that can be continued."""
+    """Raise an error if training into ``folder`` would overwrite other files or a stopped run."""
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
     ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD)
@@ -178,18 +186,18 @@ def check_folder(folder: Path, *, resume: bool) -> None:
             f"{folder}: holds a stopped training; continue it with --resume, delete "
             f"{folder / CHECKPOINT}, or choose another folder"
         )
-    _check_writable(folder)
+    _check_writable_folder(folder)
     for leftover in leftovers:
         leftover.unlink(missing_ok=True)
 
 
 def _holds_files(folder: Path, leftovers: list[Path]) -> bool:
-    """Say whether a folder holds more than what a training that was stopped early leaves."""
+    """Whether a folder holds more than what a run leaves if it ends before its first epoch."""
     return any(path.name not in TRACKERS and path not in leftovers for path in folder.iterdir())
 
 
 def _is_ours(folder: Path) -> bool:
-    """Say whether a folder holds a model or a training of ours; others have a config.json too."""
+    """Whether a folder holds a model or a checkpoint of ours; other tools write config.json too."""
     if (folder / CHECKPOINT).exists():
         return True
     try:
@@ -199,61 +207,15 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _check_writable(folder: Path) -> None:
-    """Find out before training whether its result can be written."""
+def _check_writable_folder(folder: Path) -> None:
+    """Raise an error, before training, if its result could not be written."""
     new = not folder.exists()
     probe = folder / ".probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(probe, "")
         probe.unlink()
-        if new:  # a mistake that is found later leaves no empty folder behind
+        if new:  # an error found later must not leave an empty folder behind
             folder.rmdir()
     except OSError as error:
         raise ArtifactError(f"{folder}: cannot be written to ({error.strerror})") from None
-
-
-def _settings(prepared: Prepared) -> dict[str, Any]:
-    """Name everything that must be the same for a training to be the same."""
-    sections = prepared.recipe.to_dict().items()
-    flat = {f"{section}.{name}": v for section, values in sections for name, v in values.items()}
-    return {**flat, "data": _fingerprint(prepared)}
-
-
-def _fingerprint(prepared: Prepared) -> str:
-    """Sum up the texts and labels, and the vectors where they are fixed."""
-    digest = hashlib.sha256(prepared.tokenizer.to_json().encode())
-    for part in _parts(prepared):
-        digest.update(part)
-    return digest.hexdigest()[:16]
-
-
-def _parts(prepared: Prepared) -> Iterator[bytes]:
-    yield "\0".join(prepared.labels).encode()
-    for data in (prepared.train, prepared.held_out):
-        if data is not None:
-            texts = data.texts
-            for array in (texts.ids, texts.starts, texts.unknown, data.targets, data.weights):
-                if array is not None:
-                    yield from (piece.tobytes() for piece in pieces(np.asarray(array)))
-    vectors = prepared.network.word_vectors
-    if prepared.recipe.model.fixed_words and vectors is not None:
-        yield vectors.weight.numpy(force=True).tobytes()
-
-
-def _metrics(state: TrainingState, settings: dict[str, Any]) -> dict[str, Any]:
-    best = state.history[state.best_epoch - 1]
-    return {
-        "best_epoch": state.best_epoch,
-        "epochs": len(state.history),
-        "parameters": trainable_parameters(state.network),
-        "held_out": best.held_out,
-        "mean_depth_sampled": best.mean_depth,
-        "rollbacks": state.rollbacks,
-        "history": [epoch.to_dict() for epoch in state.history],
-        "data": settings["data"],
-        "seed": settings["train.seed"],
-        "versions": versions(),
-        "threads": torch.get_num_threads(),
-        "wall_seconds": round(state.seconds, 1),
-    }

@@ -1,13 +1,14 @@
-"""The training loop, as a ladder of small functions (section 4.2 of the paper).
+"""The training loop, as a ladder of small functions: run, epoch, step, loss (section 4.2 of the paper).
 
-:func:`train` is a generator: it does a piece of work, then tells its caller what happened. Whoever
-stops listening, or presses Ctrl-C, loses nothing: the best weights so far stand in the state.
+:func:`train` is a generator that yields an event after every step and every epoch. The caller may
+stop iterating, or be interrupted by Ctrl-C, at any point: the state holds the best weights so far.
 """
 
 import math
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,18 +16,55 @@ from torch import Tensor
 from torch.nn import functional
 
 from fathomer.config import TrainConfig
+from fathomer.data.labelled import LabelledTexts
 from fathomer.errors import TrainingError
 from fathomer.evaluate.metrics import Metrics, score
 from fathomer.model.graph import WordBatch
 from fathomer.model.inference import classify
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.text.encode import plan_batches
-from fathomer.train.checkpoint import TrainingState, trained_weights
-from fathomer.train.events import EpochDone, Event, RolledBack, StepDone
-from fathomer.train.prepare import LabelledTexts, Prepared
-from fathomer.train.schedule import learning_rate
+from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
+from fathomer.train.prepare import Prepared, VectorsFound
 
 MAX_ROLLBACKS = 3
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """The result of one optimiser step."""
+
+    epoch: int
+    step: int
+    steps: int
+    """Number of steps in this epoch."""
+    texts: int
+    words: int
+    loss: float
+    correct: int
+    depth_sum: int
+    """Sum of the depths of all words in the batch, as sampled in training."""
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A loss that was not finite: the epoch restarts from the last good state."""
+
+    epoch: int
+    step: int
+    learning_rate: float
+    """The reduced rate at which training continues."""
+
+
+Event = VectorsFound | StepDone | EpochDone | RolledBack
+
+
+class BatchResult(NamedTuple):
+    """What one step measured on its batch; ``loss`` is nan if no update was made."""
+
+    words: int
+    loss: float
+    correct: int
+    depth_sum: int
 
 
 def train(
@@ -36,14 +74,14 @@ def train(
     checkpoint: Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Generator[Event, None, None]:
-    """Train until the epochs are done or patience is at its end; the best weights stay.
+    """Train for the configured epochs or until patience runs out, and restore the best weights.
 
-    With ``checkpoint`` the state is written there after every epoch, together with the ``settings``
-    that a resumed training must share.
+    With ``checkpoint``, the state is saved there after every epoch, together with the ``settings``
+    that a resumed run must share.
     """
     config = prepared.recipe.train
     if isinstance(prepared.network, DirectNetwork):
-        yield learn_at_once(state, prepared, prepared.network)
+        yield fit_directly(state, prepared, prepared.network)
         return
     while len(state.history) < config.epochs and not _out_of_patience(state, config.patience):
         record = yield from train_epoch(state, prepared)
@@ -56,13 +94,17 @@ def train(
     state.restore_best()
 
 
-def learn_at_once(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
-    """Let a model that takes no steps learn from all texts; there is nothing to resume."""
+def _out_of_patience(state: TrainingState, patience: int) -> bool:
+    return 0 < patience <= len(state.history) - state.best_epoch
+
+
+def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
+    """Fit a model that is not trained in steps, such as TF-IDF; it has no checkpoint."""
     data = prepared.train
     seed = prepared.recipe.train.seed
     network.learn(data.texts, data.targets, seed=seed, weights=data.weights)
-    found = evaluate(network, data, prepared)
-    held_out = prepared.held_out and evaluate(network, prepared.held_out, prepared)
+    found = score_network(network, data, prepared)
+    held_out = prepared.held_out and score_network(network, prepared.held_out, prepared)
     record = EpochDone(
         epoch=1,
         loss=found.loss,
@@ -78,24 +120,20 @@ def learn_at_once(state: TrainingState, prepared: Prepared, network: DirectNetwo
     return record
 
 
-def _out_of_patience(state: TrainingState, patience: int) -> bool:
-    return 0 < patience <= len(state.history) - state.best_epoch
-
-
 def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, None, EpochDone]:
-    """Pass over the training texts once; after a loss that is not finite, again and slower."""
+    """Pass over the training set once; if a loss is not finite, start again at half the rate."""
     last_good = {name: tensor.clone() for name, tensor in state.tensors().items()}
     while True:
         steps: list[StepDone] = []
-        for step in _steps(state, prepared):
+        for step in train_steps(state, prepared):
             if not math.isfinite(step.loss):
                 break
             steps.append(step)
             yield step
         else:
-            return _record(state, prepared, steps)
+            return summarise_epoch(state, prepared, steps)
         state.load_tensors(last_good)
-        rate = _rate(state, prepared.recipe.train, 0.0)
+        rate = current_rate(state, prepared.recipe.train, 0.0)
         if state.rollbacks == MAX_ROLLBACKS:
             raise TrainingError(
                 f"the loss is not finite, even at a learning rate of {rate:.2g}; "
@@ -105,61 +143,54 @@ def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, No
         yield RolledBack(step.epoch, step.step, rate / 2)
 
 
-def _steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
-    """Take the steps of one epoch; their randomness follows from their numbers."""
+def train_steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
+    """Take the steps of one epoch; their randomness follows from the seed and their number."""
     config, data = prepared.recipe.train, prepared.train
     epoch = len(state.history) + 1
     shuffle = np.random.default_rng([config.seed, epoch, state.rollbacks])
     plan = list(plan_batches(data.texts.lengths, budget=config.batch_words, shuffle=shuffle))
     for step, indices in enumerate(plan):
-        rate = _rate(state, config, step / len(plan))
+        rate = current_rate(state, config, step / len(plan))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(shuffle.integers(2**63)))
-            loss, correct, depth_sum, words = train_step(state, data, indices, rate, config)
-        yield StepDone(epoch, step + 1, len(plan), len(indices), words, loss, correct, depth_sum)
+            result = train_step(state, data, indices, config, rate=rate)
+        yield StepDone(epoch, step + 1, len(plan), len(indices), *result)
 
 
 def train_step(
     state: TrainingState,
     data: LabelledTexts,
     indices: Sequence[int],
-    rate: float,
     config: TrainConfig,
-) -> tuple[float, int, int, int]:
-    """Take one step; give the loss, the right answers, the sum of depths and the words.
-
-    A loss or gradient that is not finite is given back as such, and changes nothing.
-    """
+    *,
+    rate: float,
+) -> BatchResult:
+    """Update the weights on one batch, unless the loss or the gradient is not finite."""
     network, optimiser = state.network.train(), state.optimiser
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
-    half = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
-    with half:
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         output = network(batch)
-    losses = losses_of(output.logits.float(), targets, config.label_smoothing)
+    losses = text_losses(output.logits.float(), targets, config.label_smoothing)
     if data.weights is not None:
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
     loss = losses.mean()
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
-    norm = torch.nn.utils.clip_grad_norm_(
-        trained_weights(network).values(), config.clip or math.inf
-    )
+    weights = trained_weights(network).values()
+    norm = torch.nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
     if not math.isfinite(loss.item() + norm.item()):
-        return math.nan, 0, 0, batch.num_words
+        return BatchResult(batch.num_words, math.nan, 0, 0)
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.step()
-    if network.config.multi_label:
-        correct = int(((output.logits > 0) == targets).all(1).sum())
-    else:
-        correct = int((output.logits.argmax(1) == targets).sum())
-    return loss.item(), correct, int(output.depths.sum()), batch.num_words
+    correct = count_correct(output.logits, targets)
+    return BatchResult(batch.num_words, loss.item(), correct, int(output.depths.sum()))
 
 
-def losses_of(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """Give the loss of each text: cross entropy, or of each label by itself where there is a row."""
+def text_losses(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Return the loss of each text: cross entropy, or mean binary cross entropy if multi-label."""
     if targets.dim() == 1:
         return functional.cross_entropy(  # Eq. (17)
             logits, targets, label_smoothing=smoothing, reduction="none"
@@ -168,41 +199,60 @@ def losses_of(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, truth, reduction="none").mean(1)
 
 
-def _rate(state: TrainingState, config: TrainConfig, part_of_epoch: float) -> float:
-    """Give the learning rate; each rollback has halved it."""
+def count_correct(logits: Tensor, targets: Tensor) -> int:
+    """Count the texts whose label, or whose complete set of labels, is predicted."""
+    if targets.dim() == 1:
+        return int((logits.argmax(1) == targets).sum())
+    return int(((logits > 0) == targets).all(1).sum())
+
+
+def learning_rate(progress: float, config: TrainConfig) -> float:
+    """Return the learning rate at ``progress`` (0 to 1): it decays linearly.
+
+    >>> config = TrainConfig(learning_rate=1.0, decay_to=0.5)
+    >>> [learning_rate(progress, config) for progress in (0.0, 0.5, 1.0)]
+    [1.0, 0.75, 0.5]
+    """
+    return config.learning_rate * (1 - progress * (1 - config.decay_to))
+
+
+def current_rate(state: TrainingState, config: TrainConfig, part_of_epoch: float) -> float:
+    """Return the learning rate inside the current epoch, halved by every rollback."""
     progress = (len(state.history) + part_of_epoch) / config.epochs
     return learning_rate(progress, config) * 0.5**state.rollbacks
 
 
-def _record(state: TrainingState, prepared: Prepared, steps: Sequence[StepDone]) -> EpochDone:
-    """Sum up an epoch and look at the held-out part."""
+def summarise_epoch(
+    state: TrainingState, prepared: Prepared, steps: Sequence[StepDone]
+) -> EpochDone:
+    """Average the steps of an epoch and score the network on the held-out part."""
     texts, words = sum(step.texts for step in steps), sum(step.words for step in steps)
     held_out = None
     if prepared.held_out is not None:
-        held_out = evaluate(state.network, prepared.held_out, prepared)
+        held_out = score_network(state.network, prepared.held_out, prepared)
     return EpochDone(
         epoch=steps[-1].epoch,
         loss=sum(step.loss * step.texts for step in steps) / texts,
         accuracy=sum(step.correct for step in steps) / texts,
         mean_depth=sum(step.depth_sum for step in steps) / max(1, words),
         words=words,
-        learning_rate=_rate(state, prepared.recipe.train, 1.0),
+        learning_rate=current_rate(state, prepared.recipe.train, 1.0),
         held_out=held_out.to_dict() if held_out else None,
-        best=held_out is None or _better(held_out, state),
+        best=held_out is None or _is_better(held_out, state),
     )
 
 
-def evaluate(network: Network, data: LabelledTexts, prepared: Prepared) -> Metrics:
-    """Score a network on encoded examples."""
+def score_network(network: Network, data: LabelledTexts, prepared: Prepared) -> Metrics:
+    """Score a network on encoded texts."""
     budget = prepared.recipe.train.batch_words
     answers = classify(network.eval(), data.texts, batch_words=budget)
     return score(answers, data.targets, prepared.labels)
 
 
-def _better(held_out: Metrics, state: TrainingState) -> bool:
-    """Compare by accuracy (of several labels, micro F1), and by loss where that is equal."""
+def _is_better(held_out: Metrics, state: TrainingState) -> bool:
+    """Whether the scores beat the best epoch: by micro F1 (accuracy, if one label), then by loss."""
     if not state.best_epoch:
         return True
     best = state.history[state.best_epoch - 1].held_out
-    assert best is not None, "the held-out part does not come and go"
+    assert best is not None, "every epoch is scored on the same held-out part"
     return (held_out.micro_f1, -held_out.loss) > (best["micro_f1"], -best["loss"])

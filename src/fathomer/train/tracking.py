@@ -1,34 +1,25 @@
-"""Training as TensorBoard shows it: the scores of every epoch, and how deep words were read."""
+"""A TensorBoard log of a training run: the scores of every epoch, and the depths of the words."""
 
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from fathomer.errors import MissingExtraError
-from fathomer.train.events import EpochDone, Event
+from fathomer.train.checkpoint import EpochDone
+from fathomer.train.loop import Event
 
 TRACKERS = ("tensorboard",)
 SCORES = ("accuracy", "micro_f1", "macro_f1", "loss", "mean_depth", "calibration_error")
 
 
-def require_tensorboard() -> None:
-    """Say in one line what is missing, before training."""
-    if find_spec("tensorboard") is None:
-        raise MissingExtraError(
-            "--track tensorboard needs a package: pip install 'fathomer[track]'"
-        )
-
-
 def track(events: Iterable[Event], folder: Path) -> Iterator[Event]:
-    """Write every epoch to a folder that ``tensorboard --logdir`` reads, as it passes by."""
+    """Pass events on, and log every epoch to a folder for ``tensorboard --logdir``."""
     from torch.utils.tensorboard import SummaryWriter
 
     with SummaryWriter(str(folder)) as writer:
         for event in events:
             if isinstance(event, EpochDone):
-                for name, value in scalars(event).items():
+                for name, value in epoch_scalars(event).items():
                     writer.add_scalar(name, value, event.epoch)
                 depths = (event.held_out or {}).get("words_by_depth", [])
                 if sum(depths):
@@ -41,8 +32,8 @@ def track(events: Iterable[Event], folder: Path) -> Iterator[Event]:
             yield event
 
 
-def scalars(event: EpochDone) -> dict[str, float]:
-    """Name the figures of an epoch."""
+def epoch_scalars(event: EpochDone) -> dict[str, float]:
+    """Return the scores of an epoch by their names in TensorBoard."""
     named = {
         f"training/{name}": getattr(event, name)
         for name in ("loss", "accuracy", "mean_depth", "learning_rate")

@@ -21,7 +21,7 @@ from fathomer.model import WordBatch
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
 from fathomer.predictor import Predictor
-from fathomer.train.events import EpochDone
+from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import fit
 from tests.model.baselines.small import LONG, WORDY, small_config, small_model
 from tests.model.networks import packed

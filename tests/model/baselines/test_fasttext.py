@@ -38,7 +38,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_do(monkeypatch, run):
     monkeypatch.setitem(sys.modules, "fasttext", None)
     code, out, err = run("train", "demo", "--model", "fasttext", "--out", "model")
     assert (code, out) == (2, "")
-    wanted = "the model fasttext needs the package of that name: pip install 'fathomer[fasttext]'"
+    wanted = "the model fasttext needs fasttext: pip install 'fathomer[fasttext]'"
     assert wanted in " ".join(err.split())
     assert "Traceback" not in err
     assert not Path("model").exists()

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fathomer.config import ModelConfig
-from fathomer.errors import ConfigError, MissingExtraError
+from fathomer.errors import ConfigError, require
 from fathomer.model.baselines.comparison import Depthless, refuse_several_labels
 from fathomer.model.baselines.spelling import vocabulary_spellings
 from fathomer.model.graph import WordBatch
@@ -63,7 +63,7 @@ class FastText(Depthless, DirectNetwork):
         """Fit the model to all texts, on one thread, because two give different models each time."""
         if weights is not None:
             raise ConfigError("the model fasttext does not support weights; leave them out")
-        package = fasttext_package()
+        package = require("fasttext", "fasttext")
         with tempfile.TemporaryDirectory() as folder:
             corpus, file = Path(folder, "corpus.txt"), Path(folder, "model.bin")
             unknown = torch.from_numpy(texts.unknown.copy())
@@ -129,7 +129,7 @@ class FastText(Depthless, DirectNetwork):
     @cached_property
     def loaded(self) -> Any:
         """The package's own model, loaded from a temporary file."""
-        package = fasttext_package()
+        package = require("fasttext", "fasttext")
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "model.bin")
             file.write_bytes(self.model.numpy(force=True).tobytes())
@@ -151,14 +151,3 @@ def written(spellings: UInt8[Tensor, "W C"]) -> list[str]:
     """
     rows = (row.tobytes().rstrip(b"\0") for row in spellings.numpy(force=True))
     return ["=" + row.decode("utf-8", "replace") for row in rows]
-
-
-def fasttext_package() -> Any:
-    """Import the fasttext package."""
-    try:
-        import fasttext
-    except ImportError:
-        raise MissingExtraError(
-            "the model fasttext needs the package of that name: pip install 'fathomer[fasttext]'"
-        ) from None
-    return fasttext

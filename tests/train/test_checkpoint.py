@@ -1,9 +1,10 @@
-"""Being killed in the middle of a write leaves a checkpoint that loads."""
+"""Checkpoints: readable even if the process is killed while it writes one."""
 
 import subprocess
 import sys
 
 import pytest
+import safetensors.torch
 
 from fathomer.errors import ArtifactError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint
@@ -24,7 +25,7 @@ def stall(_):
     print("writing", flush=True)
     time.sleep(600)
 
-os.fsync = stall  # the next write gets as far as this
+os.fsync = stall  # the next write stops here
 state.save(Path(sys.argv[1]), {"number": 2})
 """
 
@@ -38,12 +39,12 @@ def test_sigkill_during_a_checkpoint_write_leaves_a_loadable_checkpoint(tmp_path
     _, values = load_checkpoint(checkpoint)
     assert values["settings"] == {"number": 1}
     TrainingState.resume(tiny_prepared().network, checkpoint, {"number": 1})
-    assert len(list(tmp_path.iterdir())) == 2, "the write was not under way"
+    assert len(list(tmp_path.iterdir())) == 2, "the write had not started"
     check_folder(tmp_path, resume=True)
     assert list(tmp_path.iterdir()) == [checkpoint]
 
 
-def test_the_hidden_files_of_others_are_left_alone(tmp_path):
+def test_hidden_files_of_other_programs_are_left_alone(tmp_path):
     for name in ("README.md", ".README.md.swp", ".config.json.bak", ".config.json.0123abcd"):
         (tmp_path / name).touch()
     with pytest.raises(ArtifactError, match="holds other files"):
@@ -51,7 +52,24 @@ def test_the_hidden_files_of_others_are_left_alone(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_folder_in_which_the_first_write_was_killed_is_empty(tmp_path):
+def test_the_leftover_of_a_killed_first_write_is_removed(tmp_path):
     (tmp_path / f".{CHECKPOINT}.0123abcd").touch()
     check_folder(tmp_path, resume=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_before_a_stop_is_counted(tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    state = TrainingState.start(tiny_prepared().network)
+    state.keep_best(1)
+    state.began -= 1000
+    state.save(checkpoint, {})
+    resumed = TrainingState.resume(tiny_prepared().network, checkpoint, {})
+    assert 1000 < resumed.seconds < 1100
+
+
+def test_a_checkpoint_without_its_values_is_refused(tmp_path):
+    path = tmp_path / "checkpoint"
+    path.write_bytes(safetensors.torch.save({}, metadata={"values": "{}"}))
+    with pytest.raises(ArtifactError, match=r"not a readable checkpoint .'settings'.; delete it"):
+        TrainingState.resume(tiny_prepared().network, path, {})
