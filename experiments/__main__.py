@@ -205,7 +205,6 @@ def depths(
     Example: python -m experiments depths model trec --plot depths.png
     """
     from experiments.depths import analyse_depths, draw_depths
-    from fathomer.data.corpora import describe
     from fathomer.errors import require_matplotlib
     from fathomer.files import check_writable
     from fathomer.predictor import load
@@ -215,12 +214,12 @@ def depths(
         check_writable(plot)
     predictor = load(folder)
     source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
-    found = analyse_depths(predictor, source.to_score_on)
+    found = analyse_depths(predictor, source.evaluation_set)
     if plot:
         draw_depths(found, plot)
     if as_json:
         model = predictor.artifact.metrics.get("command")
-        print_json({"model": model, **describe(source), **found.to_dict()})
+        print_json({"model": model, **source.describe(), **found.to_dict()})
     else:
         _print_depths(found)
 
@@ -272,7 +271,7 @@ def _chosen(plans: "list[Plan]", only: str | None) -> "list[Plan]":
 
 
 def _vectors_file(plan: "Plan", vectors: str | None, data_dir: Path | None) -> Path | None:
-    from fathomer.data.pretrained import find_vectors
+    from fathomer.data.datasets import find_vectors
 
     name = vectors or plan.vectors
     return find_vectors(name, data_dir) if name else None

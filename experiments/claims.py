@@ -10,7 +10,7 @@ from experiments.groups import Comparison, Group, compare, family_of, find_group
 from experiments.published import published
 from experiments.runs import Run
 from experiments.tables import ROWS, ablated_corpus
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 
 Verdict = Literal["reproduced", "partly", "not", "not attempted"]
 SPEED_UP = 3.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.runs import Run
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import MODELS
 

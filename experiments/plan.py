@@ -30,7 +30,7 @@ from typing import Any, Self
 
 from experiments.runs import RUNS, Run
 from fathomer.config import Recipe
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 from fathomer.recipes import starting_recipe
 

@@ -14,7 +14,7 @@ from experiments.groups import MARKS, family_of, find_group
 from experiments.published import published
 from experiments.runs import Run, read_runs
 from experiments.tables import NOTHING, Table, all_tables
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.files import write_atomically
 
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"

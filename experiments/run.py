@@ -4,7 +4,6 @@
 when that input closes, nobody waits for the answer any more.
 """
 
-import hashlib
 import json
 import os
 import subprocess
@@ -21,11 +20,12 @@ import numpy as np
 
 from benchmarks.machine import describe_machine
 from experiments.clock import Clock, timed
+from experiments.partial import open_corpus_or_part
 from experiments.plan import Plan
 from experiments.runs import Run, pack_bits
 from fathomer.artifact import Artifact, versions
-from fathomer.data.corpora import Source, describe, open_source, training_texts
 from fathomer.data.examples import Examples
+from fathomer.data.opening import Dataset, training_texts
 from fathomer.errors import ArtifactError, ConfigError, FathomerError
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
@@ -81,20 +81,22 @@ def carry_out(job: Job, tell: Callable[[str], None]) -> Run | None:
     folder.mkdir(parents=True, exist_ok=True)
     clock, plan = Clock(folder / CLOCK), job.plan
     commit = _commit()  # now: the sources may be others when the run ends
-    source = open_source(plan.corpus, data_dir=job.data_dir, fold=plan.fold, folds=plan.folds)
+    source = open_corpus_or_part(
+        plan.corpus, data_dir=job.data_dir, fold=plan.fold, folds=plan.folds
+    )
     if source.test is None:
         raise ConfigError(f"{plan.corpus} has no test part; name folds for a cross validation")
     fitted = _train(job, source, folder, clock, tell)
     if fitted.interrupted:
         return None
     if job.keep:
-        metrics = {**fitted.artifact.metrics, **describe(source), "command": job.command}
+        metrics = {**fitted.artifact.metrics, **source.describe(), "command": job.command}
         replace(fitted.artifact, metrics=metrics).save(job.keep / plan.name)
     return _test(job, source, source.test, fitted.artifact, clock, commit)
 
 
 def _train(
-    job: Job, source: Source, folder: Path, clock: Clock, tell: Callable[[str], None]
+    job: Job, source: Dataset, folder: Path, clock: Clock, tell: Callable[[str], None]
 ) -> Fitted:
     """Train, from the last epoch if there is one."""
 
@@ -134,7 +136,7 @@ def _told(events: Iterable[Event], tell: Callable[[str], None], plan: Plan) -> I
 
 
 def _test(
-    job: Job, source: Source, test: Examples, artifact: Artifact, clock: Clock, commit: str | None
+    job: Job, source: Dataset, test: Examples, artifact: Artifact, clock: Clock, commit: str | None
 ) -> Run:
     """Score the model on the test texts, and put down all there is to know."""
     predictor, metrics, plan = Predictor(artifact), artifact.metrics, job.plan
@@ -240,12 +242,7 @@ def _point(epoch: dict[str, Any]) -> dict[str, float | None]:
 
 def _checksums(train: Examples, test: Examples, vectors: Path | None) -> dict[str, str]:
     """Sum up what was read: it is the same whatever files it came from."""
-    sums = {}
-    for name, examples in (("train", train), ("test", test)):
-        digest = hashlib.sha256()
-        for text, label in examples:
-            digest.update(f"{label}\0{text}\0".encode("utf-8", "surrogatepass"))
-        sums[name] = digest.hexdigest()
+    sums = {"train": train.checksum(), "test": test.checksum()}
     return {**sums, "vectors": sha256_of(vectors)} if vectors else sums
 
 

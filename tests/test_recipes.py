@@ -12,6 +12,7 @@ from fathomer.recipes import (
     starting_recipe,
 )
 
+
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
     """Work in a folder of our own, where no file has the name of a recipe."""
