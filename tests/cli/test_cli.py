@@ -169,10 +169,10 @@ TRAIN = ["train", "data.csv", "--out", "new"]
         (["predict", "model", "book.xlsx"], "book.xlsx: not a text file; save it as .csv"),
         (["predict", "model", "data.csv", "--out", "-"], "--out is a file; without it, answers go"),
         (["predict", "model", "model"], "model: a folder"),
-        (["predict", "model", "latin.txt"], "latin.txt, line 1: not UTF-8 (byte 0xe9); if you"),
+        (["predict", "model", "latin.txt"], "latin.txt, line 1: not UTF-8 (byte 0xe9); pass the"),
         (
             ["predict", "model", "latin.txt", "--encoding", "klingon"],
-            "latin.txt: unknown encoding 'klingon'; ",
+            "unknown encoding 'klingon'; ",
         ),
         (
             ["predict", "model", "data.csv", "--text-column", "review"],
