@@ -184,7 +184,6 @@ def depths(
     """
     from experiments.depth_output import draw_depths, print_depths
     from experiments.depths import analyse_depths
-    from fathomer.data.corpora import describe
     from fathomer.errors import require
     from fathomer.files import check_writable
     from fathomer.predictor import load
@@ -194,12 +193,12 @@ def depths(
         check_writable(plot)
     predictor = load(folder)
     source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
-    found = analyse_depths(predictor, source.to_score_on)
+    found = analyse_depths(predictor, source.evaluation_set)
     if plot:
         draw_depths(found, plot)
     if as_json:
         model = predictor.artifact.metrics.get("command")
-        print_json({"model": model, **describe(source), **found.to_dict()})
+        print_json({"model": model, **source.describe(), **found.to_dict()})
     else:
         print_depths(found)
 

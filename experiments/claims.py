@@ -11,7 +11,7 @@ from experiments.comparison import Comparison, compare
 from experiments.groups import Group, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 
 Verdict = Literal["reproduced", "partly", "not", "not attempted"]
 SPEED_UP = 3.0

@@ -8,9 +8,10 @@ from pathlib import Path
 from experiments.clock import TrainingClock
 from experiments.job import Job, Log
 from experiments.measure import measure
+from experiments.partial import open_corpus_or_part
 from experiments.plan import Plan
 from experiments.runs import Run
-from fathomer.data.corpora import Source, describe, open_source
+from fathomer.data.opening import Dataset
 from fathomer.errors import ArtifactError, ConfigError
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import CHECKPOINT, Fitted, fit
@@ -24,19 +25,21 @@ def execute(job: Job, log: Log) -> Run | None:
     plan, clock = job.plan, TrainingClock(job.folder / CLOCK)
     job.folder.mkdir(parents=True, exist_ok=True)
     commit = _commit()  # at the start: the sources may change while the run lasts
-    source = open_source(plan.corpus, data_dir=job.data_dir, fold=plan.fold, folds=plan.folds)
+    source = open_corpus_or_part(
+        plan.corpus, data_dir=job.data_dir, fold=plan.fold, folds=plan.folds
+    )
     if source.test is None:
         raise ConfigError(f"{plan.corpus} has no test set; give folds for a cross validation")
     fitted = _train(job, source, clock, log)
     if fitted.interrupted:
         return None
     if job.keep:
-        metrics = {**fitted.artifact.metrics, **describe(source), "command": job.command}
+        metrics = {**fitted.artifact.metrics, **source.describe(), "command": job.command}
         replace(fitted.artifact, metrics=metrics).save(job.keep / plan.name)
     return measure(job, source, fitted.artifact, clock, commit=commit)
 
 
-def _train(job: Job, source: Source, clock: TrainingClock, log: Log) -> Fitted:
+def _train(job: Job, source: Dataset, clock: TrainingClock, log: Log) -> Fitted:
     """Train from the last checkpoint if there is one, else from the start."""
 
     def train(*, resume: bool) -> Fitted:

@@ -8,7 +8,7 @@ from typing import Any
 
 import experiments.rivals  # noqa: F401 (registers the models)
 from experiments.runs import Run
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import MODELS
 

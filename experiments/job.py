@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from experiments.plan import Plan
-from fathomer.data.pretrained import find_vectors
+from fathomer.data.datasets import find_vectors
 
 Log = Callable[[str], None]
 """A function that shows one line of progress."""

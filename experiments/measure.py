@@ -1,6 +1,5 @@
 """Test of a trained model: its scores, depths and speed as the record of a run."""
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from experiments.clock import TrainingClock, classify_timed
 from experiments.job import Job
 from experiments.runs import Run, pack_bits
 from fathomer.artifact import Artifact, versions
-from fathomer.data.corpora import Source, training_texts
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import LabelledTexts, encode_examples
+from fathomer.data.opening import Dataset, training_texts
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
 from fathomer.files import sha256_of
@@ -26,7 +25,7 @@ SAMPLE_WORDS = 100
 
 
 def measure(
-    job: Job, source: Source, artifact: Artifact, clock: TrainingClock, *, commit: str | None
+    job: Job, source: Dataset, artifact: Artifact, clock: TrainingClock, *, commit: str | None
 ) -> Run:
     """Score a model on the test texts and record everything about its run."""
     assert source.test is not None
@@ -134,10 +133,5 @@ def _curve_point(epoch: dict[str, Any]) -> dict[str, float | None]:
 
 def _checksums(train: Examples, test: Examples, vectors: Path | None) -> dict[str, str]:
     """Hash the examples rather than their files, which may be in another format elsewhere."""
-    sums = {}
-    for name, examples in (("train", train), ("test", test)):
-        digest = hashlib.sha256()
-        for text, label in examples:
-            digest.update(f"{label}\0{text}\0".encode("utf-8", "surrogatepass"))
-        sums[name] = digest.hexdigest()
+    sums = {"train": train.checksum(), "test": test.checksum()}
     return {**sums, "vectors": sha256_of(vectors)} if vectors else sums

@@ -32,7 +32,7 @@ from typing import Any, Self
 import experiments.rivals  # noqa: F401 (registers the models)
 from experiments.runs import RUNS, Run
 from fathomer.config import Recipe
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 from fathomer.model.registry import find_model
 from fathomer.recipes import starting_recipe

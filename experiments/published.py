@@ -1,4 +1,4 @@
-"""The figures printed in the paper, read from ``published.toml``.
+"""The figures of the paper's Tables 2 to 4, read from ``published.toml``.
 
 >>> published().accuracies("trec")["fathomer"]
 96.4
@@ -10,21 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statistics:
-    """Hold what Table 1 says of a corpus; lengths are in words."""
-
-    corpus: str
-    title: str
-    classes: int
-    kind: str
-    average_length: int
-    max_length: int
-    train: int
-    test: int | None = None
-    """Nothing where the paper has cross validation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +49,6 @@ class AblationRow:
 class Published:
     """All figures of the paper's tables."""
 
-    corpora: tuple[Statistics, ...]
     systems: tuple[System, ...]
     ablation: tuple[AblationRow, ...]
 
@@ -82,7 +66,6 @@ def published() -> Published:
     """Read the figures from their file."""
     content = tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
     return Published(
-        corpora=tuple(Statistics(corpus=name, **row) for name, row in content["table1"].items()),
         systems=(*_columns(content["table2"]), *_rows(content["table3"])),
         ablation=tuple(AblationRow(**row) for row in content["table4"]),
     )

@@ -15,7 +15,7 @@ from experiments.groups import MARKS, family_of, find_group
 from experiments.published import published
 from experiments.runs import Run, read_runs
 from experiments.tables import NOTHING, Table, significance, table1, table2, table3
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from fathomer.files import write_atomically
 
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from statistics import mean
 
 from experiments.comparison import RESAMPLES, compare
-from experiments.groups import Group, family_of, find_group, find_pair
+from experiments.groups import Group, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA, TABLE_1
 
 NOTHING = "–"
 """Cell of a figure that was not measured or not published."""
@@ -43,18 +43,18 @@ class Table:
 
 def table1() -> Table:
     """Compare the corpora with the paper's statistics."""
-    rows, papers = [], {each.corpus: each for each in published().corpora}
+    rows = []
     for corpus in CORPORA.values():
-        ours, theirs = corpus.words, papers[family_of(corpus.name)]
-        in_all = " in all" if theirs.corpus != corpus.name else ""
+        ours, theirs = corpus.words, TABLE_1[corpus.folder]
+        in_all = " in all" if corpus.folder != corpus.name else ""
         rows.append(
             [
                 corpus.name,
                 str(len(set(corpus.labels.values()))),
                 f"{ours.average:.0f}" if ours else NOTHING,
-                str(theirs.average_length),
+                str(theirs.average_words),
                 f"{ours.longest:,}" if ours else NOTHING,
-                f"{theirs.max_length:,}",
+                f"{theirs.longest_words:,}",
                 *(f"{size:,}" if size else "CV" for size in corpus.sizes),
                 f"{theirs.train:,}{in_all}",
                 f"{theirs.test:,}{in_all}" if theirs.test else "CV",

@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from fathomer import answer_file as tables
 from fathomer.answer_file import Answering, answer_file, chunked
-from fathomer.data.records import Source, iterate_records
+from fathomer.data.reading import ReadOptions, read_rows
+from fathomer.data.tables import DELIMITERS
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
+from fathomer.open_files import format_suffix
 from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact, tiny_examples
+
+UNLABELLED = ReadOptions(label_column=None)
 
 
 @pytest.fixture(autouse=True)
@@ -25,15 +29,16 @@ def small_chunks(monkeypatch, tmp_path):
 
 
 def wanted(name, folder, **options):
-    source = Source(folder / name, "text", None, "utf-8")
-    out = folder / f"out{source.kind if source.kind in tables.DELIMITERS else '.jsonl'}"
-    return Answering(source, out, **{"model": "m", **options})
+    path = folder / name
+    suffix = format_suffix(path)
+    out = folder / f"out{suffix if suffix in DELIMITERS else '.jsonl'}"
+    return Answering(path, out, **{"model": "m", **options})
 
 
 def answer(name, folder, *, resume=False, watch=iter, **options):
     """Answer a file with the tiny model; give what was written."""
     asked = wanted(name, folder, **options)
-    records = iterate_records(asked.source)
+    records = read_rows(asked.path, UNLABELLED)
     answer_file(Predictor(tiny_artifact()), records, asked, resume=resume, watch=watch)
     return asked.out.read_bytes().decode()
 
@@ -199,7 +204,7 @@ def test_a_bad_row_keeps_what_was_done_and_can_be_mended(tmp_path):
     (tmp_path / "in.csv").write_text(content.replace('17,"', "17,"), encoding="utf-8")
     with pytest.raises(DataError) as caught:
         answer("in.csv", tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / 'in.csv'}, line 36: 2 columns where")
+    assert str(caught.value).startswith(f"{tmp_path / 'in.csv'}, line 36: 2 columns, but")
     assert str(caught.value).endswith("; 14 answers are kept, --resume continues")
     (tmp_path / "in.csv").write_text(content, encoding="utf-8")
     assert answer("in.csv", tmp_path, resume=True) == straight
@@ -292,5 +297,5 @@ def test_the_old_answers_stay_until_the_new_ones_are_complete(tmp_path):
 def test_chunks_are_bounded_by_texts_and_by_characters(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "CHUNK_CHARACTERS", 10)
     (tmp_path / "in.txt").write_text("123456\n" * 3 + "\n" * 16 + "x" * 50, encoding="utf-8")
-    chunks = chunked(iterate_records(wanted("in.txt", tmp_path).source))
+    chunks = chunked(read_rows(tmp_path / "in.txt", UNLABELLED))
     assert [len(chunk) for chunk in chunks] == [2, 7, 7, 4]

@@ -14,7 +14,7 @@ from sklearn import metrics as sklearn
 import fathomer
 from fathomer.artifact import Artifact
 from fathomer.data.examples import Example, Examples, split_stratified
-from fathomer.data.readers import read_examples
+from fathomer.data.reading import ReadOptions, read_examples
 from fathomer.errors import ArtifactError, ConfigError, DataError
 from fathomer.evaluate.calibrate import MIN_SUPPORT, fit_temperature, tune_thresholds
 from fathomer.evaluate.metrics import score
@@ -189,7 +189,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_labels_are_read_from_lists_and_split_at_bars(tmp_path, name):
     (tmp_path / name).write_text(FILES[name], encoding="utf-8")
-    examples = read_examples(tmp_path / name, multi_label=True)
+    examples = read_examples(tmp_path / name, ReadOptions(multi_label=True))
     assert [example.text for example in examples] == ["x", "y", "z"]
     assert list(examples.label_sets) == [("a", "b"), (), ("b", "c")]
     assert examples.label_counts == {"a": 1, "b": 2, "c": 1}
@@ -199,23 +199,28 @@ def test_labels_are_read_from_lists_and_split_at_bars(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "line", "multi", "message"),
     [
-        ("d.jsonl", '{"text": "x", "label": ["a"]}', False, "a list of labels; --multi-label"),
+        ("d.jsonl", '{"text": "x", "label": ["a"]}', False, "a list of labels; pass --multi-label"),
         (
             "d.jsonl",
             '{"text": "x", "label": ["a|b"]}',
             True,
-            "a label is empty or holds '|': 'a|b'",
+            "a label must not be empty or contain '|', found 'a|b'",
         ),
-        ("d.jsonl", '{"text": "x", "label": [""]}', True, "a label is empty or holds '|': ''"),
+        ("d.jsonl", '{"text": "x", "label": [""]}', True, "a label must not be empty or contain"),
         ("d.jsonl", '{"text": "x", "label": {"a": 1}}', True, "the label must be a string or"),
-        ("d.ft", "__label__a __label__b x", False, "several labels; --multi-label reads them"),
-        ("d.ft", "__label__a x __label__b", True, "several labels; --multi-label reads them"),
+        (
+            "d.ft",
+            "__label__a __label__b x",
+            False,
+            "several labels; put them at the start and pass",
+        ),
+        ("d.ft", "__label__a x __label__b", True, "several labels; put them at the start and pass"),
     ],
 )
 def test_labels_that_do_not_fit_the_mode_are_a_clear_error(tmp_path, name, line, multi, message):
     (tmp_path / name).write_text(line + "\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        read_examples(tmp_path / name, multi_label=multi)
+        read_examples(tmp_path / name, ReadOptions(multi_label=multi))
     assert str(caught.value).startswith(f"{tmp_path / name}, line 1: {message}")
 
 
@@ -259,7 +264,7 @@ def test_from_a_file_to_answers(run, tmp_path):
     (tmp_path / "tiny.toml").write_text(RECIPE.to_toml(), encoding="utf-8")
     command = ["train", "data.jsonl", "--out", "model", "--recipe", "tiny.toml"]
     code, _, err = run(*command)
-    assert (code, "line 1: a list of labels; --multi-label" in err) == (2, True)
+    assert (code, "line 1: a list of labels; pass --multi-label" in err) == (2, True)
     code, out, err = run("check", "data.jsonl", "--multi-label", "--json")
     assert (code, json.loads(out)["labels"]) == (0, tagged().label_counts), err
     assert "--recipe small --multi-label" in json.loads(out)["command"]
@@ -285,5 +290,5 @@ def test_from_a_file_to_answers(run, tmp_path):
     code, out, _ = run("threshold", "model", "data.jsonl", "--recall", "0.9", "--label", "fast")
     assert code == 0
     code, _, err = run("train", "demo", "--out", "other", "--multi-label")
-    assert err == "fathomer: demo has one label per text; leave --multi-label out\n"
+    assert err == "fathomer: demo has one label per text; remove --multi-label\n"
     assert code == 2

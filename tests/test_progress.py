@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from fathomer.data.records import Record
+from fathomer.data.reading import Row
 from fathomer.progress import watch, watch_answers
 from fathomer.train.checkpoint import TrainingState
 from fathomer.train.loop import RolledBack, train
@@ -42,7 +42,7 @@ def test_a_rollback_is_told():
 
 
 def test_answers_have_a_bar_in_a_terminal_and_nothing_elsewhere():
-    chunks = [[Record(line, "text", None) for line in range(i, i + 500)] for i in (2, 502)]
+    chunks = [[Row(line, "text") for line in range(i, i + 500)] for i in (2, 502)]
     terminal, pipe = io.StringIO(), io.StringIO()
     console = Console(file=terminal, width=200, force_terminal=True)
     assert list(watch_answers(iter(chunks), console, lines=2000)) == chunks

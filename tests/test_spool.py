@@ -1,4 +1,4 @@
-"""Spools: the same bytes from memory and from disk, and memory that does not grow with the texts."""
+"""Spools return the same bytes from memory and from disk, and keep memory use constant."""
 
 import gc
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fathomer import spool
 from fathomer.data.examples import Example, Examples, StoredExamples, split_stratified
-from fathomer.data.readers import read_examples
+from fathomer.data.reading import read_examples
 from fathomer.spool import Spool, pieces
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Tokenizer
@@ -27,7 +27,7 @@ def stored(texts=TEXTS) -> Examples:
 
 
 @given(st.lists(st.binary()), st.integers(0, 20))
-def test_bytes_come_back_from_memory_and_from_disk(parts, limit):
+def test_bytes_are_read_back_from_memory_and_from_disk(parts, limit):
     kept = Spool(limit=limit)
     for part in parts:
         kept.append(part)
@@ -39,7 +39,7 @@ def test_bytes_come_back_from_memory_and_from_disk(parts, limit):
     assert kept.array(np.uint8).tobytes() == whole
 
 
-def test_a_user_s_large_file_lies_on_disk_too(monkeypatch, tmp_path):
+def test_the_texts_of_a_large_file_are_on_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(spool, "LIMIT", 100)
     rows = [f"{{'text': 'text {n}', 'label': {n % 3}}}".replace("'", '"') for n in range(60)]
     (tmp_path / "own.jsonl").write_text("\n".join(rows), encoding="utf-8")
@@ -48,8 +48,7 @@ def test_a_user_s_large_file_lies_on_disk_too(monkeypatch, tmp_path):
     assert list(found) == [Example(f"text {n}", str(n % 3)) for n in range(60)]
 
 
-def test_bytes_come_back_where_there_is_no_pread(monkeypatch):
-    """As on Windows."""
+def test_bytes_are_read_back_without_pread(monkeypatch):  # as on Windows
     monkeypatch.delattr("os.pread")
     kept = Spool(limit=2)
     kept.append(b"some bytes")
@@ -57,7 +56,7 @@ def test_bytes_come_back_where_there_is_no_pread(monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20])
-def test_stored_examples_are_those_that_were_stored(limit, monkeypatch):
+def test_stored_examples_are_read_back(limit, monkeypatch):
     monkeypatch.setattr(spool, "LIMIT", limit)
     examples = stored()
     assert examples.items.spool.on_disk == (limit == 0)
@@ -70,7 +69,7 @@ def test_stored_examples_are_those_that_were_stored(limit, monkeypatch):
         examples.items[5]
 
 
-def test_a_split_of_stored_examples_is_that_of_a_list():
+def test_stored_examples_are_split_like_a_list():
     texts = [f"text {n}" for n in range(50)]
     for one, other in zip(
         split_stratified(stored(texts), fraction=0.2, seed=3),
@@ -80,7 +79,7 @@ def test_a_split_of_stored_examples_is_that_of_a_list():
         assert list(one) == list(other)
 
 
-def test_encoded_texts_on_disk_are_those_in_memory(monkeypatch):
+def test_encoded_texts_are_the_same_on_disk_and_in_memory(monkeypatch):
     tokenizer = Tokenizer.from_words(["a", "film"])
     words = tokenizer.encode(TEXTS * 50, max_words=10)
     before = EncodedTexts.from_words(words, max_chars=8)
@@ -96,7 +95,7 @@ def test_encoded_texts_on_disk_are_those_in_memory(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_temporary_file_has_no_name_and_is_closed_with_its_last_user(monkeypatch, tmp_path):
+def test_a_temporary_file_has_no_name_and_is_closed_with_its_spool(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept = Spool(limit=0)
     kept.append(b"abcd")
@@ -111,17 +110,17 @@ def test_a_temporary_file_has_no_name_and_is_closed_with_its_last_user(monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_memory_does_not_grow_with_the_texts():
-    """Measure with so little kept in memory that the texts and words of both corpora lie on disk."""
+    """With such a low limit, the texts and words of both corpora are on disk."""
 
     def measured(rows):
         command = [sys.executable, "-m", "tests.data.large", str(rows)]
         command += ["--distinct", "500", "--limit", "65536"]
         done = subprocess.run(
-            command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+            command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1]
         )
         return json.loads(done.stdout)
 
     few, many = measured(2_000), measured(12_000)
     assert many["texts"] == 12_000
-    assert many["index_mb"] - few["index_mb"] < 5, "10 MB of texts do not stay in memory"
+    assert many["index_mb"] - few["index_mb"] < 5, "10 MB of texts are not kept in memory"
     assert many["ten_steps_mb"] - few["ten_steps_mb"] < 25

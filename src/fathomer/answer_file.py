@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from fathomer.data.examples import SEPARATOR
-from fathomer.data.records import DELIMITERS, TABLES, Record, Source, surrogate_in
+from fathomer.data.reading import Row
+from fathomer.data.tables import DELIMITERS, TABLES
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
+from fathomer.open_files import file_error, find_surrogate, format_suffix
 from fathomer.predictor import Prediction, Predictor
 
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
@@ -25,14 +27,14 @@ CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 
 _TO_QUOTE = re.compile('[,\t"\r\n]')
 
-Watch = Callable[[Iterator[list[Record]]], Iterable[list[Record]]]
+Watch = Callable[[Iterator[list[Row]]], Iterable[list[Row]]]
 
 
 @dataclass(frozen=True)
 class Answering:
     """Hold what is asked for: the answers to which file go where, and which answers they are."""
 
-    source: Source
+    path: Path
     out: Path
     model: str
     """Checksum of the model, so that no other one goes on where this one stopped."""
@@ -52,7 +54,7 @@ class Answering:
 
 def answer_file(
     predictor: Predictor,
-    records: Iterator[Record],
+    records: Iterator[Row],
     wanted: Answering,
     *,
     resume: bool = False,
@@ -88,7 +90,7 @@ def _check_settings(file: GrowingFile, now: dict[str, Any]) -> None:
 
 def _answer_all(
     predictor: Predictor,
-    records: Iterator[Record],
+    records: Iterator[Row],
     wanted: Answering,
     file: GrowingFile,
     watch: Watch,
@@ -102,7 +104,7 @@ def _answer_all(
     if digest.hexdigest() != file.notes["input"]:
         raise ConfigError(
             f"{file.partial}: its {rows:,} answers are not those to the first {rows:,} rows of "
-            f"{wanted.source.path}; restore them, or delete the file"
+            f"{wanted.path}; restore them, or delete the file"
         )
     lines = [] if rows else form.header()
     for chunk in watch(chunked(records)):
@@ -118,16 +120,16 @@ def _answer_all(
         lines = []
 
 
-def _add(digest: "hashlib._Hash", records: Iterable[Record]) -> None:
+def _add(digest: "hashlib._Hash", records: Iterable[Row]) -> None:
     """Sum up what stands in records, wherever they stand."""
     for record in records:
         content = json.dumps([record.text, record.names, record.values])
         digest.update(content.encode())
 
 
-def chunked(records: Iterable[Record]) -> Iterator[list[Record]]:
+def chunked(records: Iterable[Row]) -> Iterator[list[Row]]:
     """Group records so that a chunk has neither too many texts nor, unless one has, characters."""
-    chunk: list[Record] = []
+    chunk: list[Row] = []
     characters = 0
     for record in records:
         chunk.append(record)
@@ -143,10 +145,11 @@ class _Form:
     """Write answers as lines of the kind of file that the texts came in."""
 
     def __init__(self, wanted: Answering, names: Sequence[str]) -> None:
-        self.source, self.depths, self.names = wanted.source, wanted.depths, names
+        self.path, self.depths, self.names = wanted.path, wanted.depths, names
+        self.kind = format_suffix(wanted.path)
         added = ["label", "probability"]
         if wanted.depths:
-            added.append("mean_depth" if self.source.kind in DELIMITERS else "words")
+            added.append("mean_depth" if self.kind in DELIMITERS else "words")
         self.added = [self._free(name) for name in added]
 
     def _free(self, name: str) -> str:
@@ -155,34 +158,33 @@ class _Form:
         for choice in (name, f"predicted_{name}"):
             if choice not in taken:
                 return choice
-        raise self.source.error(
-            f"the columns {name!r} and 'predicted_{name}' are both there already; rename one", 1
-        )
+        problem = f"the columns {name!r} and 'predicted_{name}' are both there already; rename one"
+        raise file_error(self.path, problem, 1)
 
     def header(self) -> list[str]:
         """Write the names of the columns, if this kind of file has them in a line of their own."""
-        if self.source.kind in DELIMITERS:
+        if self.kind in DELIMITERS:
             return [self._cells([*self.names, *self.added])]
         return []
 
-    def line(self, record: Record, prediction: Prediction) -> str:
+    def line(self, record: Row, prediction: Prediction) -> str:
         """Write one answer."""
-        if self.source.kind not in TABLES:
+        if self.kind not in TABLES:
             return _json_line(prediction.to_dict(words=self.depths))
         values = [_label(prediction), round(prediction.probabilities[prediction.best], 6)]
-        if self.source.kind in DELIMITERS:
+        if self.kind in DELIMITERS:
             depth = [_mean_depth(prediction)] if self.depths else []
             return self._cells([*record.values, *values, *depth])
         if taken := set(self.added) & set(record.names):
             problem = f"the key {min(taken)!r} is that of the answers, for the first row lacks it"
-            raise self.source.error(f"{problem}; rename it", record.line)
+            raise file_error(self.path, f"{problem}; rename it", record.line)
         words = [prediction.to_dict(words=True)["words"]] if self.depths else []
         answer = dict(zip(self.added, [*values, *words], strict=True))
         return _json_line(dict(zip(record.names, record.values, strict=True)) | answer)
 
     def _cells(self, values: list[Any]) -> str:
         # The csv module of Python 3.11 does not quote a lone carriage return.
-        return DELIMITERS[self.source.kind].join(map(_quoted, map(_cell, values))) + "\n"
+        return DELIMITERS[self.kind].join(map(_quoted, map(_cell, values))) + "\n"
 
 
 def _label(prediction: Prediction) -> str | None:
@@ -209,4 +211,4 @@ def _mean_depth(prediction: Prediction) -> float | str:
 def _json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
     # Half a surrogate pair can be written escaped only.
-    return (json.dumps(content) if surrogate_in(line) else line) + "\n"
+    return (json.dumps(content) if find_surrogate(line) else line) + "\n"

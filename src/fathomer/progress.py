@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fathomer.data.records import Record
+from fathomer.data.reading import Row
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.loop import Event, RolledBack, StepDone
@@ -47,8 +47,8 @@ def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator
 
 
 def watch_answers(
-    chunks: Iterable[list[Record]], console: Console, *, lines: int | None
-) -> Iterator[list[Record]]:
+    chunks: Iterable[list[Row]], console: Console, *, lines: int | None
+) -> Iterator[list[Row]]:
     """Show how far the answers to a file of so many lines are, if their number is known."""
     bar = Progress(
         BarColumn(bar_width=24),

@@ -1,7 +1,6 @@
-"""Bytes that are written once and read often: in memory while they are few, then on disk.
+"""Bytes that are written once and read often: in memory while they are few, on disk beyond that.
 
-The file on disk is a temporary one without a name (see ``TMPDIR``): it is gone when its last user
-is, however the process ends.
+The file is an unnamed temporary file in ``TMPDIR``, so it disappears with the process.
 """
 
 import mmap
@@ -16,15 +15,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 LIMIT = 32 << 20
-"""Bytes that stay in memory."""
+"""Bytes kept in memory before a file is used."""
 PIECE = 4 << 20
-"""Bytes of an array that are read at a time."""
+"""Bytes of an array to read at a time."""
 _SEEKING = threading.Lock()
-"""Where a file cannot be read at a place without going there first: on Windows."""
+"""Guards the file position on systems without ``pread``, such as Windows."""
 
 
 class Spool:
-    """Collect bytes, then read any part of them."""
+    """A byte buffer that moves to disk when it grows; append everything first, then read."""
 
     def __init__(self, *, limit: int | None = None) -> None:
         self._limit = LIMIT if limit is None else limit
@@ -38,11 +37,11 @@ class Spool:
 
     @property
     def on_disk(self) -> bool:
-        """Say whether there were too many bytes for the memory."""
+        """Whether the bytes were too many for memory."""
         return self._file is not None
 
     def append(self, content: bytes) -> None:
-        """Add bytes at the end; all of them must be there before any is read."""
+        """Append bytes."""
         self._size += len(content)
         if self._file is None and self._size > self._limit:
             self._file = tempfile.TemporaryFile(prefix="fathomer-")  # noqa: SIM115
@@ -57,20 +56,20 @@ class Spool:
             self._unwritten = True
 
     def read(self, start: int, end: int) -> bytes:
-        """Give the bytes from ``start`` up to ``end``."""
+        """Return the bytes from ``start`` up to ``end``."""
         if self._file is None:
             return bytes(self._memory[start:end])
         if self._unwritten:
             self._file.flush()
             self._unwritten = False
         if hasattr(os, "pread"):
-            return os.pread(self._file.fileno(), end - start, start)  # threads may share the spool
+            return os.pread(self._file.fileno(), end - start, start)  # safe for several threads
         with _SEEKING:
             self._file.seek(start)
             return self._file.read(end - start)
 
     def array(self, dtype: DTypeLike) -> NDArray[Any]:
-        """Give all bytes as numbers; those on disk are mapped into memory, not read."""
+        """Return all bytes as an array; a file is memory-mapped rather than read."""
         if not self._size:
             return np.zeros(0, dtype=dtype)
         if self._file is None:
@@ -81,14 +80,14 @@ class Spool:
 
 
 def pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Cut an array into pieces; of one that lies on disk, only a piece is in memory at a time."""
+    """Split an array into pieces; of a memory-mapped one, only a piece is in memory at a time."""
     for piece in np.array_split(array, 1 + array.nbytes // PIECE):
         yield piece
         _release(array)
 
 
 def _release(array: NDArray[Any]) -> None:
-    """Let go of the pages of a mapped array; whoever reads it again gets them back from disk."""
+    """Release the pages of a memory-mapped array; reading it again loads them from disk."""
     owner = array.base.obj if isinstance(array.base, memoryview) else array.base
     if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         owner.madvise(mmap.MADV_DONTNEED)

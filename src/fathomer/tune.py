@@ -147,8 +147,7 @@ def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str
     """Sum up what all trials of a search must share."""
     shared = [recipe.to_dict(), examples.multi_label, sha256_of(vectors) if vectors else None]
     digest = hashlib.sha256(json.dumps(shared).encode())
-    for example in examples:
-        digest.update(f"{example.label}\0{example.text}\0".encode("utf-8", "replace"))
+    examples.update_digest(digest)
     return digest.hexdigest()[:16]
 
 

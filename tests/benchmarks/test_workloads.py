@@ -15,7 +15,7 @@ from benchmarks.workloads import (
     word_names,
     write_texts,
 )
-from fathomer.data.corpora import open_source
+from fathomer.data.opening import open_dataset
 from fathomer.text.tokenizer import Tokenizer
 from tests.data.real import real_data
 
@@ -30,7 +30,7 @@ def test_lengths_have_the_statistics_of_the_corpora():
 
 
 def test_lengths_are_fitted_to_the_real_trec():
-    source = open_source("trec", data_dir=real_data("trec"))
+    source = open_dataset("trec", data_dir=real_data("trec"))
     encoded = Tokenizer.from_words().encode([e.text for e in source.train], max_words=2000)
     lengths = np.array([len(words.ids) for words in encoded])
     assert np.log(lengths).mean() == pytest.approx(TREC.log_mean, abs=0.001)

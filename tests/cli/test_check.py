@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 
+from tests.data import small
 from tests.tiny import TINY, tiny_examples, write_csv
 
 
@@ -21,8 +22,8 @@ def test_findings_are_printed_with_their_lines(run, data, tmp_path):
     assert (code, err) == (0, "")
     assert out.startswith("data.csv: 121 examples; columns text, label; utf-8\n")
     assert "\npositive        60  49.6%\n" in out
-    assert "\nwarning: data.csv: 1 row with empty text, left out (line 123)\n" in out
-    assert "labels that look like one: 'positive' (60), 'Positive' (1) (line 122)\n" in out
+    assert "\nwarning: data.csv: 1 row with empty text, skipped (line 123)\n" in out
+    assert "labels that look the same: 'positive' (60), 'Positive' (1) (line 122)\n" in out
     assert "lines" in out.partition("note: data.csv: ")[2]  # the short opinions repeat themselves
 
 
@@ -37,7 +38,7 @@ def test_the_suggested_command_runs(run, data, tmp_path):
     assert shlex.split(found["command"])[-2:] == ["--data-dir", "my data"]
 
 
-def test_json_holds_all_that_is_printed(run, data):
+def test_json_contains_everything_that_is_printed(run, data):
     code, out, _ = run("check", data, "--json")
     found = json.loads(out)
     assert code == 0
@@ -50,7 +51,7 @@ def test_json_holds_all_that_is_printed(run, data):
     assert kinds["duplicates"]["count"] > len(kinds["duplicates"]["lines"]) == 5
 
 
-def test_data_that_cannot_be_learned_from_has_exit_code_one(run, tmp_path):
+def test_data_that_nothing_can_be_learned_from_has_exit_code_one(run, tmp_path):
     (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
     code, out, err = run("check", "one.csv")
     assert (code, err) == (1, "")
@@ -82,28 +83,32 @@ def test_a_mistake_is_one_line_and_exit_code_two(run, data, arguments, message):
     assert err.count("\n") == 1
 
 
-def test_a_folder_is_an_error_of_the_data(run, tmp_path):
+def test_a_folder_is_an_error_in_the_data(run, tmp_path):
     (tmp_path / "folder.csv").mkdir()
     code, out, _ = run("check", "folder.csv")
     assert code == 1
-    assert "error: folder.csv: a folder where a file was expected" in out
+    assert "error: folder.csv: expected a file, found a folder" in out
 
 
-def test_a_corpus_is_checked_with_its_test_part_and_own_recipe(run):
+def test_a_corpus_is_checked_with_its_test_set_and_its_own_recipe(run, tmp_path):
     code, out, _ = run("check", "demo")
     assert code == 0
     assert "demo (test part): 600 examples\n" in out
     assert "no problems found" in out
     assert out.endswith("\ntrain with:\nfathomer train demo --out model\n")
+    books = {name: content * 2 for name, content in small.BOOKS.items()}
+    small.write_files(tmp_path / "amazon16", books)
+    _, out, _ = run("check", "amazon16/books")
+    assert out.endswith("\ntrain with:\nfathomer train amazon16/books --out model\n")
 
 
 @pytest.mark.parametrize("name", ["small", "demo"])
-def test_a_file_that_is_called_like_a_recipe_is_not_read_as_one(run, data, tmp_path, name):
+def test_a_file_with_the_name_of_a_recipe_is_not_read_as_one(run, data, tmp_path, name):
     (tmp_path / name).write_text("notes", encoding="utf-8")
     assert run("check", data if name == "small" else "demo")[0] == 0
 
 
-def test_the_suggested_command_replaces_no_model(run, data, tmp_path):
+def test_the_suggested_command_overwrites_no_model(run, data, tmp_path):
     (tmp_path / "model").mkdir()
     assert "--out model-2 " in run("check", data)[1]
 

@@ -1,12 +1,11 @@
-"""The commands ``fathomer data``, and training and scoring on a corpus by its name."""
+"""The commands ``fathomer data``, and training and evaluating on a corpus by its name."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from fathomer.data.corpora import CORPORA
-from fathomer.data.pretrained import VECTORS
+from fathomer.data.datasets import CORPORA, VECTORS
 from tests.data import small
 from tests.data.real import real_data
 from tests.tiny import BAD, GOOD, TINY, tiny_examples, write_csv
@@ -37,7 +36,7 @@ def test_without_a_command_the_help_is_shown(run):
     assert out.startswith("Usage: fathomer data [OPTIONS] COMMAND")
 
 
-def test_the_list_names_every_corpus_and_whether_it_is_there(run, mr, tmp_path):
+def test_the_list_shows_every_corpus_and_whether_it_is_present(run, mr, tmp_path):
     code, out, err = run("data", "list")
     assert (code, err) == (0, "")
     lines = {line.split()[0]: line for line in out.splitlines() if line.strip()}
@@ -52,7 +51,7 @@ def test_the_list_names_every_corpus_and_whether_it_is_there(run, mr, tmp_path):
     assert found["vectors"] == dict.fromkeys(VECTORS, False)
 
 
-def test_the_list_names_the_published_vectors_and_the_users_own(run, tmp_path):
+def test_the_list_shows_the_published_vectors_and_the_users_own(run, tmp_path):
     published = {"glove.42B.300d.zip": "", "own.2d.txt.gz": "", "notes.md": ""}
     small.write_files(tmp_path / "vectors", published)
     code, out, _ = run("data", "list", "--json")
@@ -70,11 +69,11 @@ def test_a_check_prints_counts_and_warns_on_stderr(run, tmp_path):
     assert code == 0
     assert "\nall                  2          2\n" in out
     assert "TREC_10.label: cp1252, NOT as published" in out
-    assert "warning: 2 training texts where the paper says 5,952" in err
-    assert "1 across" in out
+    assert "warning: 2 training texts, but the paper says 5,952" in err
+    assert "1 in both" in out
 
 
-def test_a_check_is_one_json_object_with_the_agreed_keys(run, tmp_path):
+def test_a_check_is_one_json_object_with_fixed_keys(run, tmp_path):
     small.write_files(tmp_path / "trec", small.QUESTIONS, encoding="cp1252")
     code, out, err = run("data", "check", "trec", "--json")
     found = json.loads(out)
@@ -84,11 +83,11 @@ def test_a_check_is_one_json_object_with_the_agreed_keys(run, tmp_path):
     assert set(json.loads(run("data", "check", "demo", "--json")[1])) == set(found)
 
 
-def test_a_check_measures_the_words_without_a_vector(run, mr, tmp_path):
+def test_a_check_counts_the_words_without_a_vector(run, mr, tmp_path):
     small.write_files(tmp_path / "vectors", {"own.2d.txt": "a 1 2\nfilm 3 4\n. 1 1\n"})
     code, out, _ = run("data", "check", "mr", "--vectors", "own.2d")
     assert code == 0
-    assert "own.2d.txt: no vector for 25.00% of the words, 72.73% of the distinct ones" in out
+    assert "own.2d.txt: no vector for 25.00% of the words, 72.73% of the distinct words" in out
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_a_check_measures_the_words_without_a_vector(run, mr, tmp_path):
         (["check", "mr", "--vectors", "x.txt"], "x.txt: no such file"),
         (
             ["check", "trec"],
-            "trec/train_5500.label: not there; run fathomer data get trec, or put ",
+            "trec/train_5500.label: no such file; run fathomer data get trec, or put ",
         ),
     ],
 )
@@ -109,29 +108,29 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, tmp_path, arguments, problem
     assert err.replace(f"{tmp_path}/", "").startswith(f"fathomer: {problem}")
 
 
-def test_the_terms_come_before_a_download_that_fails(run, monkeypatch, tmp_path):
+def test_the_terms_are_printed_before_a_download(run, monkeypatch, tmp_path):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("fathomer.data.download.RETRIES", 0)
     files = tuple(replace(file, url="http://127.0.0.1:1/x") for file in CORPORA["trec"].files)
     here = {"trec": replace(CORPORA["trec"], files=files, terms="ours alone")}
-    monkeypatch.setattr("fathomer.data.corpora.CORPORA", here)
+    monkeypatch.setattr("fathomer.data.datasets.CORPORA", here)
     code, out, err = run("data", "get", "trec")
     assert (code, out) == (2, "")
     assert err.splitlines() == [
         "trec: published at https://cogcomp.seas.upenn.edu/Data/QA/QC/",
         "terms: ours alone",
         "fathomer: http://127.0.0.1:1/x cannot be downloaded (no connection); "
-        f"get train_5500.label yourself and put it into {tmp_path}/trec",
+        f"download train_5500.label yourself and put it into {tmp_path}/trec",
     ]
 
 
 def test_the_demo_corpus_needs_no_download(run):
     code, out, err = run("data", "get", "demo")
     assert (code, out) == (0, "")
-    assert err == "demo comes with Fathomer; there is nothing to download\n"
+    assert err == "demo comes with Fathomer; nothing to download\n"
 
 
-def test_what_is_there_is_not_downloaded(run, mr):
+def test_present_files_are_not_downloaded(run, mr):
     code, out, err = run("data", "get", "mr", "--json")
     assert code == 0
     assert json.loads(out) == {"name": "mr", "files": []}
@@ -139,7 +138,7 @@ def test_what_is_there_is_not_downloaded(run, mr):
     assert "terms: no licence stated; distributed" in err
 
 
-def test_train_and_evaluate_a_fold_of_a_corpus(run, mr):
+def test_a_fold_of_a_corpus_is_trained_and_evaluated(run, mr):
     arguments = ["--recipe", "tiny.toml", "--fold", "2", "--folds", "4", "--json"]
     code, out, err = run("train", "mr", "--out", "m", *arguments)
     assert code == 0, err
@@ -155,7 +154,7 @@ def test_train_and_evaluate_a_fold_of_a_corpus(run, mr):
     assert "warning: the model was trained for fold 2 of 4, so it has seen texts of this" in err
 
 
-def test_a_file_that_has_changed_has_another_fold(run, tmp_path):
+def test_the_folds_of_a_changed_file_are_others(run, tmp_path):
     write_csv(tmp_path / "data.csv", tiny_examples())
     fold = ["--fold", "2", "--folds", "4"]
     assert run("train", "data.csv", "--out", "m", "--recipe", "tiny.toml", *fold)[0] == 0
@@ -166,24 +165,13 @@ def test_a_file_that_has_changed_has_another_fold(run, tmp_path):
     assert "warning: data.csv is not the file that the model was trained on, so it may" in err
 
 
-def test_training_without_a_fold_says_which_one_it_is(run, mr):
+def test_training_without_a_fold_names_the_default_one(run, mr):
     code, _, err = run("train", "mr", "--out", "m", "--recipe", "tiny.toml")
     assert code == 0
     assert "mr: fold 1 of 10 is the test part; --fold chooses another\n" in err
 
 
-def test_a_partial_corpus_is_marked_wherever_its_figures_go(run, tmp_path):
-    rows = "".join(f'"{n % 4 + 1}","title","{w} text"\n' for n, w in enumerate(GOOD * 10))
-    small.write_files(tmp_path / "ag_news", {"train_partial_25k.csv": rows, "test.csv": rows})
-    code, _, err = run("train", "ag_news", "--out", "m", "--recipe", "tiny.toml")
-    note = "partial training file: 40 of 120,000"
-    assert code == 0
-    assert f"{note}\n" in err
-    metrics = json.loads((tmp_path / "m" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["notes"] == [note]
-
-
-def test_vectors_by_name_are_measured_and_stored(run, mr, tmp_path):
+def test_the_coverage_of_vectors_is_printed_and_stored(run, mr, tmp_path):
     words = ["a", "film", *GOOD]
     lines = "".join(f"{word} {n} 1 0 2 0 1 3 {n}\n" for n, word in enumerate(words))
     small.write_files(tmp_path / "vectors", {"own.8d.txt": lines})
@@ -198,7 +186,7 @@ def test_vectors_by_name_are_measured_and_stored(run, mr, tmp_path):
     assert 0.6 < found["words"] < 0.65
 
 
-def test_training_picks_the_recipe_of_its_corpus():
+def test_training_uses_the_recipe_of_its_corpus():
     from fathomer.cli.train import _recipe
 
     assert _recipe("amazon16/books", None, [], None).train.held_out == 0

@@ -1,7 +1,7 @@
-"""Measure the memory that a large corpus takes: python -m tests.data.large 650000
+"""Measure the memory use of a large corpus: python -m tests.data.large 650000
 
-A csv of so many rows in Yelp's format is generated, indexed, prepared, and trained on for ten steps
-with a small network. What is printed is the peak of the resident memory after each, in MB.
+Generates a csv file of that many rows in Yelp's format, indexes it, prepares it, and trains a small
+network on it for ten steps. Prints the peak resident memory after each, in MB.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import numpy as np
 from fathomer import spool
 
 RARE = 10
-"""Every so many texts have a word that no other text has."""
+"""One in this many texts has a word that no other text has."""
 
 
 def write_yelp(folder: Path, rows: int, *, distinct: int, words: int = 130) -> None:
-    """Write training and test file, with frequencies as in a natural language."""
+    """Write a training and a test file with natural word frequencies."""
     random = np.random.default_rng(0)
     vocabulary = np.asarray([f"w{number}" for number in range(distinct)])
     weights = 1 / np.arange(1, len(vocabulary) + 1)
@@ -36,15 +36,15 @@ def write_yelp(folder: Path, rows: int, *, distinct: int, words: int = 130) -> N
 
 
 def peak() -> int:
-    """Read the peak of the resident memory since the process began."""
+    """Return the peak resident memory of this process, in MB."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def measure(data_dir: Path) -> dict[str, float]:
-    """Open, prepare and train; after each, note the time and the peak."""
+    """Open, prepare and train; record the time and the peak memory after each."""
     from fathomer.config import Recipe
-    from fathomer.data.corpora import open_source
+    from fathomer.data.opening import open_dataset
     from fathomer.train.checkpoint import TrainingState
     from fathomer.train.loop import train
     from fathomer.train.prepare import data_fingerprint, prepare
@@ -57,10 +57,10 @@ def measure(data_dir: Path) -> dict[str, float]:
         found[f"{name}_mb"] = peak()
         found[f"{name}_s"] = round(time.perf_counter() - began, 1)
 
-    source = open_source("yelp_full", data_dir=data_dir)
-    found["texts"] = len(source.train)
+    dataset = open_dataset("yelp_full", data_dir=data_dir)
+    found["texts"] = len(dataset.train)
     note("index")
-    prepared = prepare(source.train, recipe)
+    prepared = prepare(dataset.train, recipe)
     found["words"] = len(prepared.train.texts.ids)
     note("prepare")
     data_fingerprint(prepared)

@@ -1,18 +1,23 @@
-"""The real corpora, where they are; the tests that need them are skipped where they are not."""
+"""The real corpora; tests that need one are skipped where it is missing."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from fathomer.data.corpora import CORPORA
-from fathomer.data.places import is_present
+from fathomer.data.datasets import CORPORA
+from fathomer.data.layouts import is_present
+
+
+def real_folder() -> Path:
+    """Return the folder in which the real data is looked for."""
+    repository = Path(__file__).resolve().parents[2]
+    return Path(os.environ.get("FATHOMER_TEST_DATA", repository.parent / "shared" / "data"))
 
 
 def real_data(name: str) -> Path:
-    """Find the folder of the real data, or skip the test and say why."""
-    repository = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("FATHOMER_TEST_DATA", repository.parent / "shared" / "data"))
+    """Return the folder of the real data, or skip the test if the corpus is missing."""
+    folder = real_folder()
     if not is_present(CORPORA[name], folder):
-        pytest.skip(f"the real {name} is not there: {folder / CORPORA[name].folder}")
+        pytest.skip(f"the real {name} is missing: {folder / CORPORA[name].folder}")
     return folder

@@ -1,4 +1,4 @@
-"""Tiny corpora in the exact canonical formats; every text is our own."""
+"""Tiny corpora in the exact published formats, with texts of our own."""
 
 import gzip
 import io
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fathomer.data.corpora import open_source
 from fathomer.data.examples import Example
+from fathomer.data.opening import open_dataset
 from fathomer.errors import FathomerError
 
 QUESTIONS = {
@@ -47,6 +47,9 @@ IMDB = {
     "aclImdb/README": "Not a review.",
 }
 
+HEALTHY = [(f"text number {n} is {w}", w) for n in range(60) for w in ("good", "bad")]
+"""Texts and labels in which ``fathomer check`` finds no problem."""
+
 
 def write_files(folder: Path, files: dict[str, str], *, encoding: str = "utf-8") -> Path:
     """Write files below a folder."""
@@ -58,7 +61,7 @@ def write_files(folder: Path, files: dict[str, str], *, encoding: str = "utf-8")
 
 
 def packed(files: dict[str, str], *, inside: str = "", encoding: str = "utf-8") -> bytes:
-    """Pack files into a tar.gz."""
+    """Return a tar.gz archive of the files."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in files.items():
@@ -69,27 +72,42 @@ def packed(files: dict[str, str], *, inside: str = "", encoding: str = "utf-8") 
 
 
 def write_archive(path: Path, files: dict[str, str], **how: str) -> Path:
-    """Write a tar.gz."""
+    """Write a tar.gz archive of the files."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(packed(files, **how))
     return path
 
 
 def write_gz(path: Path, content: str) -> Path:
-    """Write a gzipped file."""
+    """Write a gzip-compressed file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content.encode()))
     return path
 
 
+def write_table(
+    name: str,
+    rows: Iterable[tuple[Any, ...]],
+    *,
+    header: str = "text,label",
+    separator: str = ",",
+    encoding: str = "utf-8",
+) -> Path:
+    """Write a table with quoted cells into the current folder."""
+    lines = [header, *(separator.join(f'"{cell}"' for cell in row) for row in rows)]
+    content = "".join(f"{line}\n" for line in lines if line).encode(encoding)
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return Path(name)
+
+
 def pairs(examples: Iterable[Example]) -> list[tuple[str, str]]:
-    """Give labels and texts."""
+    """Return labels and texts."""
     return [(example.label, example.text) for example in examples]
 
 
 def message(data: str, folder: Path, **options: Any) -> str:
-    """Open a corpus that cannot be opened; give the error's line without the folder."""
+    """Return the error of a corpus that cannot be opened, without the folder."""
     with pytest.raises(FathomerError) as caught:
-        open_source(data, data_dir=folder, **options)
+        open_dataset(data, data_dir=folder, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value).replace(f"{folder}/", "")

@@ -1,11 +1,15 @@
-"""Checking a corpus: what is counted, and what is warned of."""
+"""Reports about corpora, and the suggested training command."""
 
 import hashlib
 from dataclasses import replace
 
-from fathomer.data.check import check_corpus, check_demo
-from fathomer.data.corpora import CORPORA
+from fathomer.config import Recipe
+from fathomer.data.check import check_corpus, check_demo, suggest_command
+from fathomer.data.datasets import CORPORA
+from fathomer.data.reading import ReadOptions
+from fathomer.data.survey import survey_file
 from tests.data import small
+from tests.data.small import HEALTHY, write_table
 
 
 def test_a_check_counts_everything(tmp_path):
@@ -30,11 +34,11 @@ def test_a_check_counts_everything(tmp_path):
     assert report["checksum_ok"] is False
     assert report["published"]["train"] == 1_600
     assert report["warnings"][:2] == [
-        "4 training texts where the paper says 1,600",
-        "4 test texts where the paper says 400",
+        "4 training texts, but the paper says 1,600",
+        "4 test texts, but the paper says 400",
     ]
     assert report["warnings"][-1] == (
-        "2 texts stand in both training and test part: 3 test texts were seen in training"
+        "2 texts are in both training and test set: 3 test texts were seen in training"
     )
 
 
@@ -67,7 +71,7 @@ def test_a_text_in_several_folds_is_a_duplicate_across_splits(tmp_path):
     assert report["test_texts_seen_in_training"] == 11
 
 
-def test_words_without_a_vector_are_measured_in_both_ways(tmp_path):
+def test_words_without_a_vector_are_counted_as_types_and_as_words(tmp_path):
     small.write_files(tmp_path / "amazon16", {
         "books.task.train": "1\tGood good good odd\n0\tgood\n", "books.task.test": "0\tgood\n",
     })  # fmt: skip
@@ -77,13 +81,22 @@ def test_words_without_a_vector_are_measured_in_both_ways(tmp_path):
     assert report["vectors"] == {"file": "v.txt", "unknown_types": 1 / 3, "unknown_words": 1 / 6}
 
 
-def test_a_partial_file_is_warned_of(tmp_path):
-    files = {"train_partial_25k.csv": small.AG["train.csv"], "test.csv": small.AG["test.csv"]}
-    small.write_files(tmp_path / "ag_news", files)
+def test_labels_without_a_training_text_are_a_warning(tmp_path):
+    small.write_gz(tmp_path / "ag_news" / "train.csv.gz", small.AG["train.csv"])
+    small.write_files(tmp_path / "ag_news", {"test.csv": small.AG["test.csv"]})
     report = check_corpus(CORPORA["ag_news"], tmp_path)
-    assert report["warnings"][0] == "partial training file: 2 of 120,000"
     assert [file["checksum_ok"] for file in report["files"]] == [None, False]
+    assert report["warnings"][0] == "2 training texts, but the paper says 120,000"
     assert "no training text has the label Business, Sports" in report["warnings"]
+
+
+def test_an_incomplete_corpus_is_compared_with_the_files_and_the_paper(tmp_path):
+    small.write_files(tmp_path / "trec", small.QUESTIONS, encoding="cp1252")
+    assert check_corpus(CORPORA["trec"], tmp_path)["warnings"][:3] == [
+        "2 training texts, but the published files have 5,452",
+        "2 training texts, but the paper says 5,952",
+        "2 test texts, but the paper says 500",
+    ]
 
 
 def test_the_demo_corpus_has_no_duplicates_at_all():
@@ -91,3 +104,29 @@ def test_the_demo_corpus_has_no_duplicates_at_all():
     assert (report["train"], report["test"]) == (4000, 600)
     assert report["duplicates"] == {"train": 0, "test": 0}
     assert (report["duplicates_across_splits"], report["empty"]) == (0, 0)
+
+
+def test_small_data_gets_more_steps_and_more_held_out_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = Recipe().updated({"text": {"max_words": 50}})
+
+    def suggested(rows, files=None):
+        survey = survey_file(write_table("a.csv", rows), ReadOptions())
+        return suggest_command(survey, files or {}, recipe=recipe, recipe_name="small")
+
+    small_data = suggested(HEALTHY)
+    assert small_data[:7] == ["fathomer", "train", "a.csv", "--out", "model", "--recipe", "small"]
+    settings = dict(pair.split("=") for pair in small_data[8::2])
+    assert settings == {
+        "train.batch_words": "100",
+        "train.epochs": "30",
+        "train.held_out": "0.2",
+    }
+    given = suggested(HEALTHY, {"--test": "t.csv", "--held-out": "h.csv"})
+    assert given[7:11] == ["--test", "t.csv", "--held-out", "h.csv"]
+    assert "train.held_out=0.2" not in given
+    medium = suggested([("word " * 50, label) for _, label in HEALTHY * 4])  # 24,000 words
+    assert medium[8::2] == ["train.batch_words=200", "train.epochs=13"]
+    assert suggested([("word " * 50, "good")] * 8000)[7:] == []
+    long_text = suggested([*HEALTHY, ("word " * 400_000, "good")])  # truncated to 50 words
+    assert "train.epochs=30" in long_text

@@ -1,4 +1,4 @@
-"""The demo corpus: its labels follow from meaning, and counting words does not find them."""
+"""The demo corpus: labels follow from meaning, and cannot be predicted from word counts."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ START = r"(?:^|[.] )"
 WHOLE = r"(?:the|this) \w+"
 BE = r"(?:is|was)"
 
-# What a reader concludes from a sentence: whether it keeps or flips the meaning of its QUALITY.
+# Sentences with the sentiment of their QUALITY, and sentences with the opposite sentiment.
 KEEPS = [
     rf"{START}It {BE} an? QUALITY \w+\.",
     rf"{START}{WHOLE} {BE} QUALITY\.",
@@ -65,7 +65,7 @@ def corpus() -> tuple[Examples, Examples]:
 
 @pytest.fixture(scope="module")
 def many() -> tuple[Examples, Examples]:
-    """Write enough texts that every kind of sentence occurs often."""
+    """Generate so many texts that every kind of sentence occurs often."""
     return demo_corpus(train=20_000, test=0)
 
 
@@ -88,12 +88,12 @@ def test_another_seed_gives_another_corpus() -> None:
     assert demo_corpus(seed=3, train=50, test=20) != demo_corpus(seed=4, train=50, test=20)
 
 
-def test_the_splits_have_the_sizes_asked_for(corpus: tuple[Examples, Examples]) -> None:
+def test_the_splits_have_the_requested_sizes(corpus: tuple[Examples, Examples]) -> None:
     assert [len(split) for split in corpus] == [4000, 600]
     assert [len(split) for split in demo_corpus(train=7, test=0)] == [7, 0]
 
 
-def test_no_text_stands_twice_in_the_corpus(corpus: tuple[Examples, Examples]) -> None:
+def test_no_text_occurs_twice_in_the_corpus(corpus: tuple[Examples, Examples]) -> None:
     texts = [example.text.casefold() for split in corpus for example in split]
     assert len(set(texts)) == len(texts)
 
@@ -114,7 +114,7 @@ def test_texts_are_spelled_like_english(corpus: tuple[Examples, Examples]) -> No
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]|  |[.] [a-z]", example.text, re.A), example
 
 
-def test_every_word_of_the_test_texts_is_known_from_training(
+def test_almost_every_word_of_the_test_texts_occurs_in_training(
     corpus: tuple[Examples, Examples],
 ) -> None:
     known, needed = ({w for e in split for w in e.text.lower().split()} for split in corpus)
@@ -130,7 +130,7 @@ def test_every_phenomenon_occurs_in_both_splits(
 
 
 @pytest.mark.parametrize("pattern", KEEPS)
-def test_a_sentence_that_keeps_the_meaning_has_its_label(
+def test_a_sentence_that_keeps_the_sentiment_of_its_quality_has_that_label(
     pattern: str, many: tuple[Examples, Examples]
 ) -> None:
     found = labels_and_qualities(many, pattern)
@@ -139,7 +139,7 @@ def test_a_sentence_that_keeps_the_meaning_has_its_label(
 
 
 @pytest.mark.parametrize("pattern", FLIPS)
-def test_a_sentence_that_flips_the_meaning_has_the_other_label(
+def test_a_sentence_that_flips_the_sentiment_of_its_quality_has_the_other_label(
     pattern: str, many: tuple[Examples, Examples]
 ) -> None:
     found = labels_and_qualities(many, pattern)
@@ -147,7 +147,7 @@ def test_a_sentence_that_flips_the_meaning_has_the_other_label(
     assert all(label == ("negative" if word in PRAISE else "positive") for label, word in found)
 
 
-def test_praise_and_blame_stand_often_under_either_label(
+def test_praise_and_blame_are_frequent_under_both_labels(
     corpus: tuple[Examples, Examples],
 ) -> None:
     counts = Counter(labels_and_qualities(corpus, r"\bQUALITY\b"))
@@ -156,29 +156,29 @@ def test_praise_and_blame_stand_often_under_either_label(
         assert 0.25 < share < 0.75, word
 
 
-def test_a_minus_flips_the_meaning_and_two_cancel_out() -> None:
+def test_a_minus_flips_the_sentiment_and_two_cancel_out() -> None:
     assert write("{-quality}", positive=True) == "bad"
     assert write("{-quality}, but {+quality}", positive=False) == "good, but bad"
     rules = parse("denial = not {-negation}\nnegation = un{-quality}\nquality = kind || cruel")
     assert compose("{+denial}", positive=True, rules=rules, random=Random(0)) == "not unkind"
 
 
-def test_a_claim_is_about_the_subject_it_is_given() -> None:
+def test_a_claim_is_about_its_given_subject() -> None:
     assert write("{-claim of film}", positive=True) == "the film is bad"
 
 
-def test_a_rule_may_run_over_lines_and_have_a_comment() -> None:
+def test_a_rule_may_span_lines_and_follow_a_comment() -> None:
     rules = parse("# words = not a rule\nword = yes | of course\n    || no\n     | not at all\n")
     assert rules == {"word": (["yes", "of course"], ["no", "not at all"])}
 
 
-def test_polish_sets_articles_and_capitals() -> None:
+def test_polish_corrects_articles_and_capitals() -> None:
     assert polish('"a odd film," he said. it was.') == '"An odd film," he said. It was.'
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("inverse_penalty", [0.1, 1, 10])
-def test_tfidf_cannot_solve_it(seed: int, inverse_penalty: float) -> None:
+def test_tfidf_cannot_solve_the_corpus(seed: int, inverse_penalty: float) -> None:
     train, test = demo_corpus(seed=seed)
     vectorizer = TfidfVectorizer(ngram_range=(1, 2))
     seen = vectorizer.fit_transform([example.text for example in train])

@@ -1,4 +1,4 @@
-"""Downloads: whole and right, or not at all. The server is a local one."""
+"""Downloads are complete and correct, or leave nothing behind; the server is a local one."""
 
 import hashlib
 import os
@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from fathomer.data.corpora import CORPORA, open_source
-from fathomer.data.download import INCOMING, LEFT_BEHIND, Download, downloads_of, fetch
-from fathomer.data.pretrained import VECTORS, find_vectors
-from fathomer.errors import DataError, FathomerError, MissingFileError
+from fathomer.data.datasets import CORPORA, VECTORS
+from fathomer.data.download import ABANDONED, INCOMING, Download, downloads_of, fetch
+from fathomer.data.opening import open_dataset
+from fathomer.errors import DataError, FathomerError
 from tests.data import small
 
 CONTENT = b"a text\n" * 5000
@@ -20,7 +20,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server(ThreadingHTTPServer):
-    """Serve some files, and break the first answers if told so."""
+    """A server of some files that can cut off its first responses."""
 
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -64,7 +64,7 @@ def server(monkeypatch):
 
 
 class Bar:
-    """Count what a bar would show."""
+    """A progress bar that counts bytes."""
 
     def start(self, total):
         self.total, self.seen = total, 0
@@ -74,7 +74,7 @@ class Bar:
 
 
 def message(download, **options) -> str:
-    """Fail to download; make sure that nothing is left, and give the one line."""
+    """Return the one-line error of a failed download, which leaves nothing behind."""
     with pytest.raises(FathomerError) as caught:
         fetch(download, **options)
     assert "\n" not in str(caught.value)
@@ -83,7 +83,7 @@ def message(download, **options) -> str:
     return str(caught.value)
 
 
-def test_a_file_comes_with_its_checksum_and_a_bar(server, tmp_path):
+def test_a_file_is_verified_and_its_progress_shown(server, tmp_path):
     bar = Bar()
     download = Download(tmp_path / "c" / "a.txt", f"{server.url}a.txt", SHA256)
     assert fetch(download, bar=bar) == download.path
@@ -92,7 +92,7 @@ def test_a_file_comes_with_its_checksum_and_a_bar(server, tmp_path):
     assert [path.name for path in download.path.parent.iterdir()] == ["a.txt"]
 
 
-def test_a_file_that_is_there_is_not_fetched_again(server, tmp_path):
+def test_a_present_file_is_not_downloaded_again(server, tmp_path):
     download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
     fetch(download)
     fetch(download)
@@ -102,23 +102,23 @@ def test_a_file_that_is_there_is_not_fetched_again(server, tmp_path):
     assert len(server.asked) == 2
 
 
-def test_a_broken_connection_is_tried_again(server, tmp_path):
+def test_a_broken_download_is_retried(server, tmp_path):
     server.breaks = 2
     download = Download(tmp_path / "a.txt", f"{server.url}a.txt", None)
     assert fetch(download).read_bytes() == CONTENT
     assert len(server.asked) == 3
 
 
-def test_an_interrupted_download_leaves_nothing_half_written(server, tmp_path):
+def test_a_download_that_keeps_breaking_leaves_nothing(server, tmp_path):
     server.breaks = 100
     url = f"{server.url}a.txt"
     assert message(Download(tmp_path / "a.txt", url, None), retries=1) == (
-        f"{url} cannot be downloaded (the connection broke); "
-        f"get a.txt yourself and put it into {tmp_path}"
+        f"{url} cannot be downloaded (the connection was lost); "
+        f"download a.txt yourself and put it into {tmp_path}"
     )
 
 
-def test_ctrl_c_leaves_nothing_half_written(server, tmp_path):
+def test_ctrl_c_leaves_nothing(server, tmp_path):
     class Impatient(Bar):
         def update(self, size):
             raise KeyboardInterrupt
@@ -129,8 +129,8 @@ def test_ctrl_c_leaves_nothing_half_written(server, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("age", "left"), [(LEFT_BEHIND + 60, []), (LEFT_BEHIND - 60, ["tmp123"])])
-def test_what_a_killed_download_left_is_cleared_away_in_time(server, tmp_path, age, left):
+@pytest.mark.parametrize(("age", "left"), [(ABANDONED + 60, []), (ABANDONED - 60, ["tmp123"])])
+def test_the_folder_of_a_killed_download_is_deleted_in_time(server, tmp_path, age, left):
     half = tmp_path / f"{INCOMING}abc" / "tmp123"
     small.write_files(half.parent, {half.name: "half"})
     for path in (half, half.parent):
@@ -140,7 +140,7 @@ def test_what_a_killed_download_left_is_cleared_away_in_time(server, tmp_path, a
     assert [path.name for path in tmp_path.glob(".*/*")] == left
 
 
-def test_two_downloads_at_a_time_do_not_disturb_each_other(server, tmp_path):
+def test_two_downloads_at_the_same_time_do_not_interfere(server, tmp_path):
     download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
 
     class Interrupted(Bar):
@@ -156,27 +156,28 @@ def test_two_downloads_at_a_time_do_not_disturb_each_other(server, tmp_path):
 def test_a_wrong_checksum_keeps_nothing(server, tmp_path):
     url, wrong = f"{server.url}a.txt", "0" * 64
     assert message(Download(tmp_path / "a.txt", url, wrong), retries=0) == (
-        f"{url} is not the file that was expected (its sha256 is not {wrong}); "
+        f"{url} is not the expected file (its sha256 is not {wrong}); "
         f"nothing was kept; get a.txt elsewhere and put it into {tmp_path}"
     )
 
 
-def test_a_refusal_says_which_file_to_put_where(server, tmp_path):
+def test_a_refused_download_is_reported_with_which_file_to_put_where(server, tmp_path):
     url = f"{server.url}b.txt"
     assert message(Download(tmp_path / "b.txt", url, None), retries=0) == (
         f"{url} cannot be downloaded (the server answered 404 Not Found); "
-        f"get b.txt yourself and put it into {tmp_path}"
+        f"download b.txt yourself and put it into {tmp_path}"
     )
 
 
-def test_being_offline_says_which_file_to_put_where(server, tmp_path):
+def test_being_offline_is_reported_with_which_file_to_put_where(server, tmp_path):
     url = "http://127.0.0.1:1/a.txt"
     assert message(Download(tmp_path / "a.txt", url, None), retries=0) == (
-        f"{url} cannot be downloaded (no connection); get a.txt yourself and put it into {tmp_path}"
+        f"{url} cannot be downloaded (no connection); "
+        f"download a.txt yourself and put it into {tmp_path}"
     )
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(
         DataError, match=r"cannot be written to .*; choose another with --data-dir$"
@@ -192,7 +193,7 @@ def test_a_downloaded_corpus_can_be_opened(server, tmp_path):
     for download in downloads_of(here, tmp_path):
         fetch(download)
     assert (tmp_path / "mr" / "rt-polaritydata.tar.gz").read_bytes() == packed
-    assert len(open_source("mr", data_dir=tmp_path, folds=2).test) in (2, 3)
+    assert len(open_dataset("mr", data_dir=tmp_path, folds=2).test) in (2, 3)
 
 
 @pytest.mark.parametrize("name", [*CORPORA, *VECTORS])
@@ -208,37 +209,3 @@ def test_everything_can_be_downloaded(name, tmp_path):
 def test_unpacked_files_need_no_archive(tmp_path):
     small.write_files(tmp_path / "mr", small.MR)
     assert downloads_of(CORPORA["mr"], tmp_path) == []
-
-
-# Vectors
-
-
-def test_vectors_are_found_by_path_and_by_name(tmp_path):
-    path = tmp_path / "vectors" / "mine.50d.txt.gz"
-    path.parent.mkdir()
-    path.write_bytes(b"")
-    assert find_vectors(str(path)) == path
-    assert find_vectors("mine.50d", tmp_path) == path
-    assert find_vectors("mine.50d.txt.gz", tmp_path) == path
-    known = path.with_name("glove.840B.300d.zip")
-    known.write_bytes(b"")
-    assert find_vectors("glove.840B.300d", tmp_path) == known
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("glove.840B.300d", "{0}/glove.840B.300d.zip: not there; run fathomer data get "
-         "glove.840B.300d, or put glove.840B.300d.zip into {0}"),
-        ("glove.840B", "glove.840B: no such file or vectors; did you mean 'glove.840B.300d'?"),
-        ("mein.50d", "mein.50d: no such file or vectors; did you mean 'mine.50d'?"),
-        ("none.txt", "none.txt: no such file"),
-    ],
-)  # fmt: skip
-def test_missing_vectors_are_one_line_that_says_what_to_do(tmp_path, name, problem):
-    folder = tmp_path / "vectors"
-    folder.mkdir()
-    (folder / "mine.50d.txt.gz").write_bytes(b"")
-    with pytest.raises(MissingFileError) as caught:
-        find_vectors(name, tmp_path)
-    assert str(caught.value) == problem.format(folder)

@@ -1,5 +1,6 @@
-"""Labelled texts: their account, and splits that keep each label's share."""
+"""Labelled texts: summaries, checksums, and splits that keep each label's share."""
 
+import hashlib
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from fathomer.data.examples import Example, Examples, split_stratified
 
 
 def numbered(labels: str, **skipped: int) -> Examples:
-    """Make one example per letter, each with its number as text."""
+    """Return one example per letter, with its number as text."""
     items = [Example(str(number), label) for number, label in enumerate(labels)]
     return Examples(items, skipped)
 
@@ -33,8 +34,8 @@ def numbers(examples: Examples) -> list[int]:
         ),
     ],
 )
-def test_the_account_says_what_was_read_and_what_was_not(count, skipped, line):
-    assert Examples([Example("text", "label")] * count, skipped).account() == line
+def test_the_summary_counts_what_was_read_and_skipped(count, skipped, line):
+    assert Examples([Example("text", "label")] * count, skipped).summary() == line
 
 
 def test_labels_are_counted_in_sorted_order():
@@ -49,13 +50,13 @@ def test_labels_are_counted_in_sorted_order():
     [(1, 0.1, 0), (1, 0.9, 0), (2, 0.1, 1), (2, 0.9, 1), (3, 0.9, 2), (10, 0.1, 1), (10, 0.33, 3),
      (100, 0.1, 10), (100, 0.9, 90), (10, 1.0, 9)],
 )  # fmt: skip
-def test_each_label_gives_its_share_and_keeps_at_least_one(count, fraction, expected):
+def test_each_label_is_split_by_its_share_and_keeps_at_least_one(count, fraction, expected):
     larger, smaller = split_stratified(numbered("ab" * count), fraction=fraction, seed=0)
     assert smaller.label_counts == ({"a": expected, "b": expected} if expected else {})
     assert larger.label_counts == {"a": count - expected, "b": count - expected}
 
 
-def test_a_fraction_of_nothing_splits_nothing_off():
+def test_a_fraction_of_zero_splits_nothing_off():
     assert len(split_stratified(numbered("aabb"), fraction=0, seed=0)[1]) == 0
 
 
@@ -79,13 +80,13 @@ def test_a_split_loses_nothing_and_keeps_the_order(labels, fraction, seed):
         assert abs(held - fraction * count) <= 1 or (held, count) == (0, 1)
 
 
-def test_the_seed_decides_the_split():
+def test_the_seed_determines_the_split():
     examples = numbered("ab" * 50)
     splits = [numbers(split_stratified(examples, fraction=0.2, seed=s)[1]) for s in (1, 1, 2)]
     assert splits[0] == splits[1] != splits[2]
 
 
-def test_a_split_is_drawn_from_everywhere():
+def test_a_split_is_drawn_from_all_examples():
     examples = numbered("a" * 100)
     drawn = {
         n for s in range(50) for n in numbers(split_stratified(examples, fraction=0.1, seed=s)[1])
@@ -93,10 +94,10 @@ def test_a_split_is_drawn_from_everywhere():
     assert len(drawn) > 95
 
 
-def test_the_account_of_what_was_skipped_stays_with_the_larger_part():
+def test_the_larger_part_keeps_the_count_of_skipped_rows():
     larger, smaller = split_stratified(numbered("aabb", empty=3), fraction=0.5, seed=0)
-    assert larger.account() == "2 examples read, 3 skipped (3 empty)"
-    assert smaller.account() == "2 examples read"
+    assert larger.summary() == "2 examples read, 3 skipped (3 empty)"
+    assert smaller.summary() == "2 examples read"
 
 
 @given(
@@ -104,9 +105,17 @@ def test_the_account_of_what_was_skipped_stays_with_the_larger_part():
     fraction=st.floats(0.01, 0.9),
     seed=st.integers(0, 9),
 )
-def test_of_several_labels_each_keeps_an_example(sets, fraction, seed):
+def test_with_several_labels_each_label_keeps_an_example(sets, fraction, seed):
     texts = [Example(str(n), "|".join(sorted(labels))) for n, labels in enumerate(sets)]
     examples = Examples(texts, multi_label=True)
     larger, smaller = split_stratified(examples, fraction=fraction, seed=seed)
     assert set(larger.label_counts) == set(examples.label_counts)
     assert sorted(numbers(larger) + numbers(smaller)) == list(range(len(sets)))
+
+
+def test_the_checksum_covers_texts_labels_and_order():
+    sums = [numbered(labels).checksum() for labels in ("ab", "ab", "ba", "abb")]
+    assert sums[0] == sums[1]
+    assert len(set(sums)) == 3
+    both = hashlib.sha256(b"a\x000\x00b\x001\x00").hexdigest()
+    assert sums[0] == both  # stored in results, so it must never change

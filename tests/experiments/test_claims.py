@@ -7,7 +7,7 @@ import numpy as np
 from experiments.claims import all_claims, judge
 from experiments.comparison import Comparison
 from experiments.runs import pack_bits
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from tests.experiments.fakes import DEEP, fake
 
 

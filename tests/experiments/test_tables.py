@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from experiments.groups import find_group
 from experiments.tables import significance, table2, table3
-from fathomer.data.corpora import CORPORA
+from fathomer.data.datasets import CORPORA
 from tests.experiments.fakes import fake
 
 

@@ -1,4 +1,4 @@
-"""Batches: within the budget, every text once, and unknown words that keep their spellings."""
+"""Batches stay within the budget and contain every text once; unknown words keep their spelling."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def plan(lengths, budget: int, seed: int | None = None) -> list[list[int]]:
 
 
 def a_text(names: list[str | int]) -> Words:
-    """Make the words of a text: a number is a known word, a string an unknown one."""
+    """Return the words of a text: a number is a known word, a string an unknown one."""
     unknown = [name for name in names if isinstance(name, str)]
     spelled = iter(range(1, len(unknown) + 1))
     ids = [-next(spelled) if isinstance(name, str) else name for name in names]
@@ -27,7 +27,7 @@ def a_text(names: list[str | int]) -> Words:
 
 
 def unpacked(packed) -> list[list[str | int]]:
-    """Read packed words back, one by one."""
+    """Return the words of packed texts, one by one."""
     texts, at = [], 0
     for length in packed.lengths:
         text = []
@@ -41,7 +41,7 @@ def unpacked(packed) -> list[list[str | int]]:
 
 
 @given(lengths=LENGTHS, budget=BUDGETS, seed=SEEDS)
-def test_no_batch_exceeds_the_budget_unless_a_text_stands_alone(lengths, budget, seed):
+def test_no_batch_exceeds_the_budget_unless_it_is_a_single_text(lengths, budget, seed):
     for batch in plan(lengths, budget, seed):
         assert batch
         assert len(batch) == 1 or sum(max(1, lengths[index]) for index in batch) <= budget
@@ -55,7 +55,7 @@ def test_every_text_is_in_exactly_one_batch(lengths, budget, seed):
 
 
 @given(lengths=LENGTHS, budget=BUDGETS)
-def test_without_shuffling_longer_texts_come_first_and_batches_are_filled(lengths, budget):
+def test_without_shuffling_longer_texts_come_first_and_batches_are_full(lengths, budget):
     batches = plan(lengths, budget)
     order = [index for batch in batches for index in batch]
     assert order == sorted(range(len(lengths)), key=lambda index: -lengths[index])
@@ -64,20 +64,20 @@ def test_without_shuffling_longer_texts_come_first_and_batches_are_filled(length
     assert all(c + f > budget for c, f in zip(cost, following, strict=False))
 
 
-def test_the_same_generator_gives_the_same_plan_and_another_one_another():
+def test_the_seed_determines_the_batches():
     lengths = np.random.default_rng(0).integers(0, 50, 500)
     assert plan(lengths, 100, 1) == plan(lengths, 100, 1)
     assert plan(lengths, 100, 1) != plan(lengths, 100, 2)
 
 
-def test_the_second_epoch_of_a_generator_is_another_plan():
+def test_the_next_epoch_has_other_batches():
     generator = np.random.default_rng(0)
     lengths = np.arange(200)
     first, second = (list(plan_batches(lengths, budget=400, shuffle=generator)) for _ in range(2))
     assert first != second
 
 
-def test_shuffled_batches_come_in_mixed_order_with_texts_of_like_length():
+def test_shuffled_batches_are_in_random_order_with_texts_of_similar_length():
     lengths = np.random.default_rng(0).integers(1, 100, 2000)
     batches = plan(lengths, 500, 0)
     longest = [max(lengths[batch]) for batch in batches]
@@ -88,7 +88,7 @@ def test_shuffled_batches_come_in_mixed_order_with_texts_of_like_length():
 
 
 @pytest.mark.parametrize("seed", [None, 0])
-def test_empty_texts_count_as_a_word_and_no_texts_need_no_batch(seed):
+def test_an_empty_text_counts_as_one_word_and_no_texts_need_no_batch(seed):
     assert sorted(map(len, plan([0] * 10, 4, seed))) == [2, 4, 4]
     assert plan([], 4, seed) == []
 
@@ -98,7 +98,7 @@ NAMED_TEXTS = st.lists(st.lists(NAMES, max_size=8), max_size=6)
 
 
 @given(data=st.data(), texts=NAMED_TEXTS)
-def test_packed_texts_read_as_they_were_with_just_their_unknown_words(data, texts):
+def test_packed_texts_are_unchanged_and_have_only_their_own_unknown_words(data, texts):
     encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
     chosen = data.draw(st.lists(st.sampled_from(range(len(texts))), max_size=8)) if texts else []
     packed = encoded.pack(chosen)
@@ -110,7 +110,7 @@ def test_packed_texts_read_as_they_were_with_just_their_unknown_words(data, text
 
 
 @given(texts=NAMED_TEXTS)
-def test_encoded_texts_hold_every_text_and_each_unknown_word_once(texts):
+def test_encoded_texts_contain_every_text_and_each_unknown_word_once(texts):
     encoded = EncodedTexts.from_words(map(a_text, texts), max_chars=16)
     assert len(encoded) == len(texts)
     assert encoded.lengths.tolist() == list(map(len, texts))
@@ -125,7 +125,7 @@ def test_packing_does_not_change_the_texts():
     assert (encoded.ids == before).all()
 
 
-def test_what_the_tokenizer_found_is_what_a_batch_holds():
+def test_a_batch_contains_the_words_that_the_tokenizer_found():
     texts = ["good film", "", "good grief, good film"]
     words = Tokenizer.from_words(["good", "film"]).encode(texts, max_words=3)
     packed = EncodedTexts.from_words(words, max_chars=3).pack([2, 1, 0])

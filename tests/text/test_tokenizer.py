@@ -1,4 +1,4 @@
-"""From a text to its words: what is one word, where it stands, and that no text is too hostile."""
+"""The tokenizer: word boundaries, positions, lookup, and linear time for every text."""
 
 import time
 import unicodedata
@@ -57,7 +57,7 @@ HOSTILE = (
     "👨\u200d", "👍🏽", "\u1100\u1161", "\ud800", "\u0300\u0316", "\u0316\u0300\u0345",
 )  # fmt: skip
 
-# Characters that meet in a rule of the tokenizer, more often than chance would have it.
+# Characters that the rules of the tokenizer treat specially, more often than by chance.
 CHARACTERS = st.characters(exclude_categories=()) | st.sampled_from(
     [*"aAnNtTsé1.,:/'’-_@<>br \n!?ßİ👍🏽", "\u0301", "\u0323", "\u0344", "\u0958", "\u200d", "\ufe0f",
      "\u212b", "\ud800", "www.", "http://", "<br />", "n't"]
@@ -74,7 +74,7 @@ def pieces(text: str, words: Words) -> list[str]:
 
 
 def folded(word: str) -> str:
-    """Write a piece of a text as the tokenizer looks it up."""
+    """Return a word in the form in which the tokenizer looks it up."""
     word = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in word)
     return unicodedata.normalize("NFC", word.replace("’", "'"))
 
@@ -112,13 +112,13 @@ def test_a_span_includes_everything_that_was_composed(text):
     assert (pieces(text, words), words.unknown) == ([text], [folded(text)])
 
 
-def test_a_cut_text_spells_its_last_word_as_the_whole_text_does():
+def test_the_last_word_of_a_truncated_text_is_whole():
     text = "e\u0301 3.14\u0301"
     assert encode(text, max_words=2).spans == encode(text).spans[:2]
 
 
 @pytest.mark.parametrize(("text", "known"), [("cafe\u0301", "café"), ("DON’T", "n't"), ("Å", "å")])
-def test_words_are_looked_up_composed_and_with_a_plain_apostrophe(text, known):
+def test_words_are_looked_up_in_nfc_and_with_a_plain_apostrophe(text, known):
     assert encode(text, known).ids[-1] == 1
 
 
@@ -127,7 +127,7 @@ def test_a_word_is_looked_up_as_written_and_then_in_lower_case():
     assert encode("us", "US").ids == [-1]
 
 
-def test_unknown_words_are_counted_down_and_spelled():
+def test_unknown_words_have_negative_ids_and_spellings():
     words = encode("The cafe\u0301 isn’t the CAFÉ", "the")
     assert words.ids == [1, -1, -2, -3, 1, -4]
     assert words.unknown == ["café", "is", "n't", "CAFÉ"]
@@ -136,7 +136,7 @@ def test_unknown_words_are_counted_down_and_spelled():
 @pytest.mark.parametrize(
     ("max_words", "count", "truncated"), [(0, 0, True), (2, 2, True), (3, 3, False), (4, 3, False)]
 )
-def test_a_text_is_cut_after_max_words(max_words, count, truncated):
+def test_a_text_is_truncated_after_max_words(max_words, count, truncated):
     words = encode("one two three", "two", max_words=max_words)
     assert words.truncated is truncated
     assert words.ids == [-1, 1, -2][:count]
@@ -149,7 +149,7 @@ def test_no_texts_and_empty_texts_have_no_words():
     assert all(encode(text) == ([], [], [], False) for text in ("", " \n\t", "<br />", "\u200b\0"))
 
 
-def test_a_known_word_has_one_id_and_the_first_id_means_unknown():
+def test_a_word_has_one_id_and_the_first_id_is_the_unknown_word():
     tokenizer = Tokenizer.from_words(["b", "a", "b", UNKNOWN, "c", "A"])
     assert tokenizer.vocabulary == [UNKNOWN, "b", "a", "c", "A"]
     assert len(tokenizer) == 5
@@ -166,7 +166,7 @@ def test_a_hostile_text_takes_linear_time(unit):
     assert len(words.ids) <= 2000
 
 
-def test_a_million_words_are_cut_before_they_are_split():
+def test_a_text_of_a_million_words_is_cut_before_it_is_split():
     tokenizer = Tokenizer.from_words(["good", "film"])
     begin = time.thread_time()
     [words] = tokenizer.encode(["good film " * 500_000], max_words=2000)
@@ -174,7 +174,7 @@ def test_a_million_words_are_cut_before_they_are_split():
     assert words == ([1, 2] * 1000, [], [(5 * i, 5 * i + 4) for i in range(2000)], True)
 
 
-def test_long_words_are_found_beyond_the_place_of_the_first_cut():
+def test_long_words_are_found_beyond_the_first_cut():
     long = "x" * 100
     words = encode(f"{long} " * 50, max_words=20)
     assert (len(words.ids), words.truncated) == (20, True)
@@ -184,7 +184,7 @@ def test_long_words_are_found_beyond_the_place_of_the_first_cut():
 
 @given(text=st.lists(TEXTS | st.just(" ")).map("".join), max_words=st.integers(0, 5))
 @settings(max_examples=300)
-def test_a_cut_text_has_the_first_words_of_the_whole_text(text, max_words):
+def test_a_truncated_text_has_the_first_words_of_the_whole_text(text, max_words):
     text *= 1 + 200 // (len(text) + 1)
     whole, cut = encode(text), encode(text, max_words=max_words)
     assert cut.spans == whole.spans[:max_words]
@@ -194,7 +194,7 @@ def test_a_cut_text_has_the_first_words_of_the_whole_text(text, max_words):
 
 @given(text=TEXTS, max_words=st.integers(0, 50))
 @settings(max_examples=300)
-def test_any_text_has_words_in_order_each_with_its_own_place(text, max_words):
+def test_the_words_of_any_text_are_in_order_and_do_not_overlap(text, max_words):
     words = encode(text, "a", "n't", max_words=max_words)
     assert len(words.ids) == len(words.spans) <= max_words
     assert [-id for id in words.ids if id < 0] == list(range(1, len(words.unknown) + 1))
@@ -205,7 +205,7 @@ def test_any_text_has_words_in_order_each_with_its_own_place(text, max_words):
 
 @given(text=TEXTS)
 @settings(max_examples=300)
-def test_a_span_holds_exactly_the_word_that_was_looked_up(text):
+def test_a_span_is_exactly_the_word_that_was_looked_up(text):
     tokenizer = Tokenizer.from_texts([text], min_count=1, max_vocabulary=1000)
     [words] = tokenizer.encode([text], max_words=1000)
     assert words.unknown == []
@@ -215,7 +215,7 @@ def test_a_span_holds_exactly_the_word_that_was_looked_up(text):
 
 
 @given(texts=st.lists(TEXTS, max_size=4))
-def test_a_text_has_the_same_words_in_any_company_and_after_a_round_trip(texts):
+def test_a_text_has_the_same_words_in_any_batch_and_after_saving(texts):
     tokenizer = Tokenizer.from_texts(texts, min_count=2, max_vocabulary=5)
     alone = [tokenizer.encode([text], max_words=20)[0] for text in texts]
     assert tokenizer.encode(texts, max_words=20) == alone

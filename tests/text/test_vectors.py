@@ -1,8 +1,7 @@
-"""Reading word vectors: the same numbers from every format, and one line for every damage."""
+"""Word vectors: the same numbers from every format, and a one-line error for every damage."""
 
 import gzip
 import io
-import os
 import struct
 import zipfile
 from pathlib import Path
@@ -12,18 +11,11 @@ import pytest
 
 from fathomer.errors import FathomerError, MissingFileError, VectorsError
 from fathomer.text.vectors import read_vectors
+from tests.data.real import real_folder
 
 SIZE = 5
-WORDS = [
-    "the",
-    ",",
-    "5",
-    "naïve",
-    "new\u00a0york",
-    "next\u0085line",
-    "🎬",
-    *map(str, range(900, 990)),
-]
+NUMBERS = [str(number) for number in range(900, 990)]
+WORDS = ["the", ",", "5", "naïve", "new\u00a0york", "next\u0085line", "🎬", *NUMBERS]
 MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), SIZE)).astype(np.float32)
 
 
@@ -61,7 +53,7 @@ FORMATS = {
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Write a file into the current folder, so that messages begin with its bare name."""
+    """Write a file into the current folder, so that messages start with its bare name."""
     monkeypatch.chdir(tmp_path)
 
     def write_file(name: str, content: bytes) -> Path:
@@ -72,7 +64,7 @@ def write(tmp_path, monkeypatch):
 
 
 def message(path: Path, *needed: str) -> str:
-    """Return the one line that a user reads about a file that cannot be used."""
+    """Return the one-line error about a file that cannot be used."""
     with pytest.raises(FathomerError) as caught:
         read_vectors(path, needed=needed or WORDS)
     assert "\n" not in str(caught.value)
@@ -89,7 +81,7 @@ def test_every_format_gives_the_same_words_and_numbers(write, name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_only_the_needed_words_and_the_first_ones_are_kept_in_the_order_of_the_file(write, name):
+def test_needed_words_and_the_first_ones_are_kept_in_the_order_of_the_file(write, name):
     path = write(name, FORMATS[name])
     vectors = read_vectors(path, needed={"905", "🎬", "absent", "\ud800"}, also_first=2)
     assert vectors.words == ["the", ",", "🎬", "905"]
@@ -97,7 +89,7 @@ def test_only_the_needed_words_and_the_first_ones_are_kept_in_the_order_of_the_f
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.bin"])
-def test_without_a_needed_word_the_matrix_is_empty_but_has_its_width(write, name):
+def test_without_needed_words_the_matrix_is_empty_but_has_its_width(write, name):
     vectors = read_vectors(write(name, FORMATS[name]), needed=[])
     assert vectors.words == []
     assert vectors.matrix.shape == (0, SIZE)
@@ -114,7 +106,7 @@ def test_three_hundred_words_are_found_among_many(write, name):
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.bin"])
-def test_of_a_word_that_stands_twice_the_first_vector_counts(write, name):
+def test_the_first_vector_of_a_repeated_word_is_used(write, name):
     words, matrix = ["a", "b", "a"], MATRIX[:3]
     content = as_text(words, matrix) if name == "v.txt" else as_binary(words, matrix)
     vectors = read_vectors(write(name, content), needed={"a"}, also_first=3)
@@ -123,7 +115,7 @@ def test_of_a_word_that_stands_twice_the_first_vector_counts(write, name):
 
 
 @pytest.mark.parametrize("first", ["the", ". . .", "66 Route", "at name@domain.com"])
-def test_a_word_may_have_spaces_inside_wherever_it_stands(write, first):
+def test_a_word_may_contain_spaces(write, first):
     words = [first, "a", "b", ". . .", "at name@domain.com"]
     vectors = read_vectors(write("v.txt", as_text(words, MATRIX[:5])), needed=words)
     assert vectors.words == list(dict.fromkeys(words))
@@ -131,7 +123,7 @@ def test_a_word_may_have_spaces_inside_wherever_it_stands(write, first):
     np.testing.assert_array_equal(vectors.matrix[0], MATRIX[0])
 
 
-def test_a_word_that_is_not_utf8_is_passed_over(write):
+def test_a_word_that_is_not_utf8_is_skipped(write):
     bad = b"caf\xe9 1 2 3 4 5\n"
     vectors = read_vectors(write("v.txt", bad + as_text()), needed={"the"}, also_first=2)
     assert vectors.words == ["the"]
@@ -150,12 +142,12 @@ def replace_line(number: int, line: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"the 1 2 3 4", "4 numbers where 5 were expected"),
-        (b"the 1 2 3 4 5 6", "6 numbers where 5 were expected"),
-        (b"Route 66 1 2 3 4 5", "6 numbers where 5 were expected"),
-        (b"the  1 2 3  4 5", "2 numbers where 5 were expected"),
-        (b". . . 1 2 3 4", "4 numbers where 5 were expected"),
-        (b"the", "0 numbers where 5 were expected"),
+        (b"the 1 2 3 4", "expected 5 numbers, found 4"),
+        (b"the 1 2 3 4 5 6", "expected 5 numbers, found 6"),
+        (b"Route 66 1 2 3 4 5", "expected 5 numbers, found 6"),
+        (b"the  1 2 3  4 5", "expected 5 numbers, found 2"),
+        (b". . . 1 2 3 4", "expected 5 numbers, found 4"),
+        (b"the", "expected 5 numbers, found 0"),
     ],
 )
 def test_a_vector_of_another_length_is_an_error_needed_or_not(write, number, line, problem):
@@ -169,64 +161,61 @@ def test_a_vector_of_another_length_is_an_error_needed_or_not(write, number, lin
     [
         (b"odd 1 2 x 4 5", "'x' is not a number"),
         (b"odd 1 2 \xff 4 5", "'\N{REPLACEMENT CHARACTER}' is not a number"),
-        (b"odd 1 2 nan 4 5", "a number that is not finite"),
-        (b"odd 1 2 3 4 -inf", "a number that is not finite"),
-        (b"odd 1 2 3 4 1e39", "a number that is not finite"),
+        (b"odd 1 2 nan 4 5", "a number is not finite"),
+        (b"odd 1 2 3 4 -inf", "a number is not finite"),
+        (b"odd 1 2 3 4 1e39", "a number is not finite"),
     ],
 )
-def test_what_is_no_finite_number_is_an_error_of_its_line(write, number, line, problem):
+def test_a_field_that_is_not_a_finite_number_is_reported_with_its_line(
+    write, number, line, problem
+):
     path = write("glove.txt", replace_line(number, line))
     assert message(path, "odd") == f"glove.txt, line {number}: {problem}"
 
 
-def test_lines_are_counted_with_the_header(write):
+def test_line_numbers_include_the_header(write):
     path = write("v.vec", b"2 5\nthe 1 2 3 4 5\nodd 1 2 3 4\n")
-    assert message(path) == "v.vec, line 3: 4 numbers where 5 were expected"
+    assert message(path) == "v.vec, line 3: expected 5 numbers, found 4"
 
 
-def test_a_binary_number_that_is_not_finite_is_an_error_of_its_word(write):
+def test_a_binary_number_that_is_not_finite_is_reported_with_its_word(write):
     matrix = MATRIX[:3].copy()
     matrix[1, 2] = np.inf
     path = write("v.bin", as_binary(["a", "b", "c"], matrix))
-    assert message(path, "b") == "v.bin, word 2: a number that is not finite"
+    assert message(path, "b") == "v.bin, word 2: a number is not finite"
 
 
-def test_a_file_that_is_not_there_is_named(write):
+def test_a_missing_file_and_a_folder_are_errors(write, tmp_path):
     with pytest.raises(MissingFileError, match=r"^glove\.txt: no such file$"):
         read_vectors(Path("glove.txt"), needed=[])
+    assert message(tmp_path) == f"{tmp_path}: expected a file, found a folder"
 
 
-def test_a_folder_is_no_file(tmp_path):
-    assert message(tmp_path) == f"{tmp_path}: a folder where a file was expected"
-
-
-def test_a_file_of_unknown_kind_is_answered_with_the_kinds(write):
+def test_an_unsupported_file_is_reported_with_the_supported_formats(write):
     assert message(write("v.npy", b"x")) == (
-        "v.npy: not a kind of file that can be read; give GloVe .txt, fastText .vec or "
+        "v.npy: unsupported file format; use GloVe .txt, fastText .vec or "
         "word2vec .bin, each also with .gz, or a .zip of one .txt"
     )
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.vec", "v.zip", "v.bin", "v.bin.gz"])
-def test_an_empty_file_is_said_to_be_empty(write, name):
+def test_an_empty_file_is_reported_as_empty(write, name):
     assert message(write(name, b"")) == f"{name}: the file is empty"
 
 
-def test_an_empty_file_inside_an_archive_is_said_to_be_empty(write):
+def test_an_empty_file_inside_an_archive_is_reported_as_empty(write):
     assert message(write("v.txt.gz", gzip.compress(b""))) == "v.txt.gz: the file is empty"
     assert message(write("v.zip", as_zip(**{"v.txt": b""}))) == "v.zip: the file is empty"
 
 
 @pytest.mark.parametrize("content", [b"\n\n", b"hello\nworld\n", b"\x00\xff" * 50])
 def test_a_file_without_any_vector_is_an_error(write, content):
-    assert message(write("v.txt", content)) == (
-        "v.txt, line 1: a word and its numbers were expected"
-    )
+    assert message(write("v.txt", content)) == ("v.txt, line 1: expected a word and its numbers")
 
 
-def test_prose_is_not_taken_for_vectors(write):
+def test_prose_is_not_read_as_vectors(write):
     assert message(write("v.txt", b"I gave it a 5\nIt was good\n")) == (
-        "v.txt, line 2: 0 numbers where 1 were expected"
+        "v.txt, line 2: expected 1 numbers, found 0"
     )
 
 
@@ -234,26 +223,30 @@ def test_prose_is_not_taken_for_vectors(write):
     "content", [as_text(), gzip.compress(as_text(), mtime=0)[:-300]], ids=["not packed", "cut off"]
 )
 def test_a_damaged_gzip_file_is_reported(write, content):
-    assert message(write("v.txt.gz", content)) == "v.txt.gz: a damaged or incomplete file"
-    assert message(write("v.bin.gz", content)) == "v.bin.gz: a damaged or incomplete file"
+    problem = "the compressed file is damaged or incomplete"
+    assert message(write("v.txt.gz", content)) == f"v.txt.gz: {problem}"
+    assert message(write("v.bin.gz", content)) == f"v.bin.gz: {problem}"
 
 
 def test_a_damaged_zip_file_is_reported(write):
     path = write("v.zip", as_text())
-    assert message(path) == "v.zip: not a zip file that can be read (File is not a zip file)"
-    assert message(write("v.zip", FORMATS["v.zip"][:-50])).startswith("v.zip: not a zip file")
+    assert message(path) == "v.zip: not a readable zip file (File is not a zip file)"
+    assert message(write("v.zip", FORMATS["v.zip"][:-50])).startswith(
+        "v.zip: not a readable zip file"
+    )
     content = bytearray(FORMATS["v.zip"])
     content[200:220] = bytes(20)  # inside the packed text
     assert message(write("v.zip", bytes(content))).startswith("v.zip: ")
 
 
-def test_a_zip_file_must_hold_one_text_file(write):
+def test_a_zip_file_must_contain_one_text_file(write):
     path = write("glove.zip", as_zip(**{"a.50d.txt": as_text(), "a.100d.txt": as_text()}))
     assert message(path) == (
-        "glove.zip: one .txt file was expected inside, found a.50d.txt, a.100d.txt; unpack yours"
+        "glove.zip: expected one .txt file inside, found a.50d.txt, a.100d.txt; "
+        "unpack the file you want"
     )
     assert message(write("glove.zip", as_zip())) == (
-        "glove.zip: one .txt file was expected inside, found nothing; unpack yours"
+        "glove.zip: expected one .txt file inside, found nothing; unpack the file you want"
     )
 
 
@@ -262,13 +255,13 @@ def test_a_zip_file_must_hold_one_text_file(write):
 )
 def test_a_binary_file_without_a_header_is_reported(write, content):
     assert message(write("v.bin", content)) == (
-        "v.bin: no word2vec header (count and size) at its start; "
-        "if it is a fastText model, give its .vec file instead"
+        "v.bin: no word2vec header (count and size) at the start; "
+        "for a fastText model, use its .vec file instead"
     )
 
 
-def test_a_file_that_ends_before_its_header_says_is_reported(write):
-    problem = f"incomplete; its header promises {len(WORDS)} words, it has {len(WORDS) - 1}"
+def test_a_file_with_fewer_words_than_its_header_says_is_reported(write):
+    problem = f"incomplete; the header says {len(WORDS)} words, found {len(WORDS) - 1}"
     assert message(write("v.bin", as_binary()[:-3])) == f"v.bin: {problem}"
     assert message(write("v.bin", as_binary(end=b"")[:-1])) == f"v.bin: {problem}"
     assert message(write("v.bin", as_binary()[: -4 * SIZE - 3])) == f"v.bin: {problem}"
@@ -276,22 +269,20 @@ def test_a_file_that_ends_before_its_header_says_is_reported(write):
     assert message(write("v.vec", b"".join(lines[:-1]))) == f"v.vec: {problem}"
 
 
-def test_a_binary_file_without_spaces_is_given_up_early(write):
+def test_a_binary_file_without_spaces_is_not_read_to_its_end(write):
     path = write("v.bin", b"2 5\n" + b"x" * (5 << 20))
-    assert message(path) == "v.bin: incomplete; its header promises 2 words, it has 0"
+    assert message(path) == "v.bin: incomplete; the header says 2 words, found 0"
 
 
-def test_the_errors_are_errors_of_vectors(write):
+def test_the_errors_are_vectors_errors(write):
     with pytest.raises(VectorsError):
         read_vectors(write("v.txt", b""), needed=[])
 
 
 def real_vectors() -> Path:
-    repository = Path(__file__).resolve().parents[2]
-    data = os.environ.get("FATHOMER_TEST_DATA", repository.parent / "shared" / "data")
-    path = Path(data) / "vectors" / "mixed.300d.txt.gz"
+    path = real_folder() / "vectors" / "mixed.300d.txt.gz"
     if not path.exists():
-        pytest.skip(f"the real vectors are not there: {path}")
+        pytest.skip(f"the real vectors are missing: {path}")
     return path
 
 

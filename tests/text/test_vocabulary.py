@@ -1,4 +1,4 @@
-"""Which words a model knows, with vectors and without, and how words are spelled in bytes."""
+"""The known words of a model, with and without vectors, and their spelling in bytes."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def known(vocabulary: Vocabulary) -> list[str]:
 
 
 def vectors_file(folder: Path, *words: str) -> Path:
-    """Write a file in which the n-th word has the vector (n, -n)."""
+    """Write a file in which word number n has the vector (n, -n)."""
     path = folder / "vectors.txt"
     lines = [f"{word} {n} -{n}\n" for n, word in enumerate(words, start=1)]
     path.write_text("".join(lines), encoding="utf-8")
@@ -56,7 +56,7 @@ def test_the_order_of_the_texts_does_not_matter():
     assert known(build_vocabulary(TEXTS, config)) == known(build_vocabulary(TEXTS[::-1], config))
 
 
-def test_texts_may_come_as_a_stream_or_not_at_all():
+def test_texts_may_be_a_stream_or_none():
     assert known(build_vocabulary(iter(TEXTS), TextConfig())) == ["the", "film"]
     assert known(build_vocabulary([], TextConfig())) == []
 
@@ -65,7 +65,9 @@ def test_with_vectors_each_known_word_has_the_vector_of_its_own_form(tmp_path):
     path = vectors_file(tmp_path, "apple", "Apple", "the", "zebra")
     vocabulary = build_vocabulary(TEXTS, TextConfig(vector_words=0), vectors=path)
     assert known(vocabulary)[:3] == ["the", "Apple", "Zebra"]
-    assert vector_of(vocabulary, "Apple") == 2  # as it is written, although lower case comes first
+    assert (
+        vector_of(vocabulary, "Apple") == 2
+    )  # as written, although the lower-case form comes first
     assert vector_of(vocabulary, "apple") == 1
     assert vector_of(vocabulary, "Zebra") == vector_of(vocabulary, "zebra") == 4
     assert vector_of(vocabulary, "THE") == 3
@@ -123,7 +125,7 @@ def test_there_is_one_row_for_each_known_word_and_the_first_is_zero(tmp_path, wo
         (["a" * 300_000], 8, [b"a" * 8]),
     ],
 )
-def test_words_are_spelled_in_bytes_of_equal_width(words, max_chars, expected):
+def test_words_are_spelled_in_rows_of_equal_width(words, max_chars, expected):
     spelled = spell(words, max_chars=max_chars)
     assert spelled.dtype == np.uint8
     assert [row.tobytes() for row in spelled] == expected

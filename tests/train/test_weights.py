@@ -97,9 +97,9 @@ def test_weights_follow_their_texts_through_the_split():
     [
         ([1.0], r"60 texts, but weights of shape \(1,\)"),
         (np.ones((60, 1)), r"60 texts, but weights of shape \(60, 1\)"),
-        ([1.0] * 59 + [-1.0], "weight 59 is -1.0; weights are finite and not negative"),
-        ([np.nan] + [1.0] * 59, "weight 0 is nan; weights are finite and not negative"),
-        ([np.inf] + [1.0] * 59, "weight 0 is inf; weights are finite and not negative"),
+        ([1.0] * 59 + [-1.0], "weight 59 is -1.0; weights must be finite and not negative"),
+        ([np.nan] + [1.0] * 59, "weight 0 is nan; weights must be finite and not negative"),
+        ([np.inf] + [1.0] * 59, "weight 0 is inf; weights must be finite and not negative"),
         ([0.0] * 60, "all weights are zero; there is nothing to learn from"),
     ],
 )

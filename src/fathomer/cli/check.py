@@ -21,10 +21,10 @@ from fathomer.cli.options import (
 from fathomer.cli.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from fathomer.data.survey import Reading, Survey
+    from fathomer.data.reading import ReadOptions
+    from fathomer.data.survey import Survey
 
-LABELS = 20
-"""Labels that are listed."""
+SHOWN_LABELS = 20
 
 
 def check(
@@ -40,35 +40,38 @@ def check(
 ) -> None:
     """Look for problems in labelled texts before training on them.
 
-    Exit code 1 says that training would be refused or meaningless.
+    Exit code 1 means that training would fail or be meaningless.
 
     Example: fathomer check reviews.csv --test test.csv
     """
-    from fathomer.data.doctor import diagnose, suggest
-    from fathomer.data.survey import Reading
-    from fathomer.recipes import shipped_recipes, starting_recipe
+    from fathomer.data.check import suggest_command, summarise
+    from fathomer.data.datasets import CORPORA
+    from fathomer.data.findings import find_problems
+    from fathomer.data.reading import ReadOptions
+    from fathomer.recipes import starting_recipe
 
-    reading = Reading(text_column, label_column, encoding, multi_label)
-    train, own_test = _survey(data, reading, data_dir)
+    options = ReadOptions(text_column, label_column, encoding, multi_label)
+    train, own_test = _survey(data, options, data_dir)
     named = (("--test", test), ("--held-out", held_out))
     files = {option: name for option, name in named if name}
-    others = [_scored(*_survey(name, reading, data_dir)) for name in files.values()]
+    surveys = [_survey(name, options, data_dir) for name in files.values()]
+    others = [own or whole for whole, own in surveys]  # of a corpus, its test set
     if own_test and not test:
         others.append(own_test)
-    own_recipe = data in shipped_recipes()
+    own_recipe = data == "demo" or data in CORPORA
     recipe = starting_recipe(data if own_recipe else "small")
-    findings = diagnose(train, others, recipe=recipe)
+    findings = find_problems(train, others, recipe=recipe)
     failed = any(finding.level == "error" for finding in findings)
-    names = ("model", *(f"model-{number}" for number in range(2, 100)))
-    out = next((name for name in names if not Path(name).exists()), "model")  # no model is lost
     recipe_name = None if own_recipe else "small"
-    command = suggest(train, files, recipe=recipe, recipe_name=recipe_name, out=out)
+    command = suggest_command(
+        train, files, recipe=recipe, recipe_name=recipe_name, out=_unused_folder()
+    )
     if data_dir:
         command += ["--data-dir", str(data_dir)]
     report = {
         "ok": not failed,
-        **_summary(train),
-        "parts": {part.name: len(part.entries) for part in others},
+        **summarise(train),
+        "parts": {part.name: len(part.examples) for part in others},
         "findings": [asdict(finding) for finding in findings],
         "command": None if failed else shlex.join(command),
     }
@@ -80,37 +83,24 @@ def check(
 
 
 def _survey(
-    data: str, reading: "Reading", data_dir: Path | None
+    data: str, options: "ReadOptions", data_dir: Path | None
 ) -> tuple["Survey", "Survey | None"]:
-    """Look at a file, or at the training and test part of a corpus."""
-    from fathomer.data.corpora import CORPORA, open_source
+    """Survey a file, or the training and test set of a corpus."""
+    from fathomer.data.datasets import CORPORA
+    from fathomer.data.opening import open_dataset
     from fathomer.data.survey import survey_examples, survey_file
 
     if data not in CORPORA and data != "demo" and Path(data).exists():
-        return survey_file(Path(data), reading), None
-    source = open_source(data, data_dir=data_dir, multi_label=reading.multi_label)
-    test = survey_examples(f"{data} (test part)", source.test) if source.test else None
-    return survey_examples(data, source.train), test
+        return survey_file(Path(data), options), None
+    dataset = open_dataset(data, options, data_dir=data_dir)
+    test = survey_examples(f"{data} (test part)", dataset.test) if dataset.test else None
+    return survey_examples(data, dataset.train), test
 
 
-def _scored(train: "Survey", test: "Survey | None") -> "Survey":
-    """Choose the test part of a corpus, or all of a file."""
-    return test or train
-
-
-def _summary(train: "Survey") -> dict[str, Any]:
-    """Name what was found in the training data."""
-    texts = len(train.entries)
-    return {
-        "data": train.name,
-        "examples": texts,
-        "skipped": {reason: len(lines) for reason, lines in train.skipped.items()},
-        "columns": list(train.columns),
-        "encoding": train.used.encoding if train.unit == "line" else None,
-        "labels": train.label_counts,
-        "average_words": round(train.words / max(1, texts), 1),
-        "longest_words": max((entry.words for entry in train.entries), default=0),
-    }
+def _unused_folder() -> str:
+    """Return a name for the model's folder that is not in use."""
+    names = ("model", *(f"model-{number}" for number in range(2, 100)))
+    return next((name for name in names if not Path(name).exists()), "model")
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -131,7 +121,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _where(found: dict[str, Any]) -> str:
-    """Name the first lines that a finding is about."""
+    """Return the first lines that a finding is about, in parentheses."""
     if not found["lines"]:
         return ""
     unit = found["unit"] if found["count"] == 1 else f"{found['unit']}s"
@@ -144,11 +134,11 @@ def _print_labels(report: dict[str, Any]) -> None:
     print_line(f"words: {words}\n")
     labels = report["labels"]
     print_table(
-        ["label", "examples", "part"],
+        ["label", "examples", "share"],
         [
             [repr(label[:40])[1:-1], f"{count:,}", f"{count / report['examples']:.1%}"]
-            for label, count in list(labels.items())[:LABELS]
+            for label, count in list(labels.items())[:SHOWN_LABELS]
         ],
     )
-    if len(labels) > LABELS:
-        print_line(f"and {len(labels) - LABELS:,} more labels")
+    if len(labels) > SHOWN_LABELS:
+        print_line(f"and {len(labels) - SHOWN_LABELS:,} more labels")

@@ -9,17 +9,18 @@ from fathomer.cli.options import DataDir, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 if TYPE_CHECKING:
-    from fathomer.data.corpus import Corpus, Lengths
-    from fathomer.data.pretrained import Pretrained
+    from fathomer.data.datasets import Corpus, PretrainedVectors, TextLengths
 
 app = typer.Typer(name="data")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a corpus, see data list.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a corpus; see fathomer data list.")
+]
 
 
 @app.callback(invoke_without_command=True)
 def data(context: typer.Context) -> None:
-    """List, check and get the corpora of the paper."""
+    """List, check and download the corpora of the paper."""
     if context.invoked_subcommand is None:
         print_line(context.get_help())
 
@@ -30,9 +31,7 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
 
     Example: fathomer data list --data-dir ~/corpora
     """
-    from fathomer.data.corpora import CORPORA
-    from fathomer.data.places import data_folder
-    from fathomer.data.pretrained import known_vectors
+    from fathomer.data.datasets import CORPORA, data_folder, known_vectors
 
     folder = data_folder(data_dir)
     vectors = known_vectors(folder)
@@ -51,8 +50,8 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
     print_line("")
     for name, present in vectors.items():
         print_line(f"{name:<21}word vectors  {_PRESENT[present]}")
-    print_line(f"\nCorpora and vectors are looked for in {folder}.")
-    print_line("The paper gives the lengths of the amazon16 corpora for all of them together.")
+    print_line(f"\nThe data folder is {folder}.")
+    print_line("For the amazon16 corpora, the paper gives the lengths of all of them together.")
 
 
 _PRESENT = {True: "present", False: "-"}
@@ -60,33 +59,30 @@ _LINE = "{:<21}{:<11}{:>6}{:>9}{:>7}{:>9}{:>7}{:>9}{:>10}  {}"
 
 
 def _row(corpus: "Corpus", data_dir: Path) -> dict[str, Any]:
-    """Name what the list tells of a corpus."""
-    from fathomer.data.places import is_partial, is_present
+    """Return what the list shows of a corpus."""
+    from fathomer.data.layouts import is_present
 
-    present: bool | str = is_present(corpus, data_dir)
-    if any(is_partial(corpus, file, data_dir / corpus.folder) for file in corpus.files):
-        present = "partial"
-    train, test = corpus.sizes
     return {
         "name": corpus.name,
         "type": corpus.kind,
         "labels": list(corpus.labels.values()),
-        "train": train,
-        "test": test,
+        "train": corpus.sizes.train,
+        "test": corpus.sizes.test,
         "folds": corpus.folds,
         **_lengths(corpus.words),
         "published": {
-            "train": corpus.published.train,
-            "test": corpus.published.test,
-            **_lengths(corpus.published.lengths),
+            "train": corpus.paper.train,
+            "test": corpus.paper.test,
+            "average_words": corpus.paper.average_words,
+            "longest_words": corpus.paper.longest_words,
         },
-        "present": present,
+        "present": is_present(corpus, data_dir),
         "page": corpus.page,
         "terms": corpus.terms,
     }
 
 
-def _lengths(lengths: "Lengths | None") -> dict[str, Any]:
+def _lengths(lengths: "TextLengths | None") -> dict[str, Any]:
     return {
         "average_words": lengths.average if lengths else None,
         "longest_words": lengths.longest if lengths else None,
@@ -121,7 +117,7 @@ def _line(row: dict[str, Any]) -> str:
         _number(published["longest_words"], ",d"),
         f"{row['train']:,}",
         f"{row['folds']} folds" if row["folds"] else f"{row['test']:,}",
-        _PRESENT.get(row["present"], row["present"]),
+        _PRESENT[row["present"]],
     )
 
 
@@ -133,14 +129,12 @@ def _number(value: float | None, form: str) -> str:
 def check(
     name: Name, vectors: Vectors = None, data_dir: DataDir = None, as_json: Json = False
 ) -> None:
-    """Count what a corpus really holds, and compare it with what is published.
+    """Count what a corpus contains, and compare it with the published figures.
 
     Example: fathomer data check trec
     """
     from fathomer.data.check import check_corpus, check_demo
-    from fathomer.data.corpora import find_corpus
-    from fathomer.data.places import data_folder
-    from fathomer.data.pretrained import find_vectors
+    from fathomer.data.datasets import data_folder, find_corpus, find_vectors
 
     file = find_vectors(vectors, data_dir) if vectors else None
     if name == "demo":
@@ -163,38 +157,38 @@ def _print_report(report: dict[str, Any]) -> None:
         print_line(f"{label:<{width}}  {counts['train']:>9,}  {counts['test']:>9,}")
     print_line(f"{'all':<{width}}  {report['train']:>9,}  {report['test']:>9,}")
     if report["folds"]:
-        print_line(f"{report['folds']}-fold cross validation")
+        print_line(f"{report['folds']}-fold cross-validation")
     repeated = report["duplicates"]
     print_line(
         f"repeated texts: {repeated['train']:,} in training, {repeated['test']:,} in test, "
-        f"{report['duplicates_across_splits']:,} across; empty texts: {report['empty']:,}"
+        f"{report['duplicates_across_splits']:,} in both; empty texts: {report['empty']:,}"
     )
     line = f"words: {report['average_words']} on average, {report['longest_words']:,} at most"
     if published := report["published"]:
         line += f" (paper: {published['average_words']}, {published['longest_words']:,})"
     print_line(line)
     for file in report["files"]:
-        verdict = {True: "as published", False: "NOT as published", None: "checksum not known"}
+        verdict = {True: "as published", False: "NOT as published", None: "unknown checksum"}
         print_line(f"{file['name']}: {file['encoding']}, {verdict[file['checksum_ok']]}")
     if vectors := report["vectors"]:
         print_line(
             f"{vectors['file']}: no vector for {vectors['unknown_words']:.2%} of the words, "
-            f"{vectors['unknown_types']:.2%} of the distinct ones"
+            f"{vectors['unknown_types']:.2%} of the distinct words"
         )
 
 
 @app.command()
 def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Download a corpus, or word vectors, from where they are published.
+    """Download a corpus or word vectors from where they are published.
 
     Example: fathomer data get trec
     """
+    from fathomer.data.datasets import data_folder
     from fathomer.data.download import downloads_of, fetch, progress_bar
-    from fathomer.data.places import data_folder
 
     messages = messages_console()
     if name == "demo":
-        messages.print("demo comes with Fathomer; there is nothing to download")
+        messages.print("demo comes with Fathomer; nothing to download")
         downloads = []
     else:
         wanted = _wanted(name)
@@ -212,10 +206,9 @@ def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
         print_line(file)
 
 
-def _wanted(name: str) -> "Corpus | Pretrained":
-    """Look up a corpus, or vectors."""
-    from fathomer.data.corpora import CORPORA
-    from fathomer.data.pretrained import VECTORS
+def _wanted(name: str) -> "Corpus | PretrainedVectors":
+    """Return the corpus or vectors of this name."""
+    from fathomer.data.datasets import CORPORA, VECTORS
     from fathomer.errors import MissingFileError, did_you_mean
 
     wanted = CORPORA.get(name) or VECTORS.get(name)

@@ -32,7 +32,7 @@ from fathomer.cli.scored import open_scored
 from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
-    from fathomer.data.corpora import Source
+    from fathomer.data.opening import Dataset
     from fathomer.evaluate.metrics import Metrics
     from fathomer.evaluate.report import Report
     from fathomer.predictor import Answered
@@ -68,28 +68,27 @@ def evaluate(
 
     Example: fathomer evaluate model test.csv --html report.html
     """
-    from fathomer.data.corpora import describe, training_texts
+    from fathomer.data.opening import training_texts
+    from fathomer.data.reading import ReadOptions
     from fathomer.evaluate.report import make_report
 
     _check_targets(plot, html, reliability)
     predictor = open_model(folder, precision, device)
     if predictor.multi_label and (plot or html):
         raise ConfigError("--plot and --html show one label per text; this model gives several")
-    source = open_scored(
-        predictor, data, fold=fold, folds=folds, data_dir=data_dir, text_column=text_column,
-        label_column=label_column, encoding=encoding,
-    )  # fmt: skip
-    answered = predictor.answer(source.to_score_on, max_depth=max_depth)
+    options = ReadOptions(text_column, label_column, encoding)
+    source = open_scored(predictor, data, options, fold=fold, folds=folds, data_dir=data_dir)
+    answered = predictor.answer(source.evaluation_set, max_depth=max_depth)
     if reliability:
         _draw_reliability(answered, reliability)
     if predictor.multi_label:
         _print_several(predictor.score(answered), source, as_json)
         return
     seen = training_texts(source, data_dir=data_dir)
-    report = make_report(predictor, source.to_score_on, training_texts=seen, answered=answered)
+    report = make_report(predictor, source.evaluation_set, training_texts=seen, answered=answered)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
-        print_json(report.to_dict() | describe(source))
+        print_json(report.to_dict() | source.describe())
     else:
         _print_report(report, data)
 
@@ -131,12 +130,10 @@ def _draw_reliability(answered: "Answered", path: Path) -> None:
     messages_console().print(f"{path}: written")
 
 
-def _print_several(metrics: "Metrics", source: "Source", as_json: bool) -> None:
+def _print_several(metrics: "Metrics", source: "Dataset", as_json: bool) -> None:
     """Print the scores of several labels per text, where no label stands for another."""
-    from fathomer.data.corpora import describe
-
     if as_json:
-        print_json(metrics.to_dict() | describe(source))
+        print_json(metrics.to_dict() | source.describe())
         return
     print_scores({source.name: metrics.to_dict()})
     print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: all labels of a text are right")

@@ -15,7 +15,7 @@ from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.answer_file import Answering
-    from fathomer.data.records import Record, Source
+    from fathomer.data.reading import ReadOptions, Row
     from fathomer.predictor import Predictor
 
 
@@ -49,17 +49,17 @@ def predict(
     """
     from fathomer.answer_file import Answering
     from fathomer.artifact import CONFIG
-    from fathomer.data.records import Source
+    from fathomer.data.reading import ReadOptions
     from fathomer.files import real_path, sha256_of
 
-    source = Source(Path(file), text_column, None, encoding)
-    _check(source, out, resume)
+    path, options = Path(file), ReadOptions(text_column, None, encoding)
+    _check(path, out, resume)
     predictor = open_model(folder, precision, device)
     if depths and not predictor.knows_depth:
         name = predictor.artifact.recipe.model.name
         raise DepthError(f"{folder}: words have no depth in the model {name}; leave --depths out")
     if out is None:
-        for chunk in _chunks(source):
+        for chunk in _chunks(path, options):
             texts = [record.text for record in chunk]
             for prediction in predictor.predict(
                 texts, max_depth=max_depth, abstain_below=abstain_below
@@ -67,8 +67,8 @@ def predict(
                 print_json(prediction.to_dict(words=depths))
         return
     model = f"{sha256_of(folder / CONFIG)} {precision}"
-    wanted = Answering(source, real_path(out), model, depths, max_depth, abstain_below)
-    _write(predictor, wanted, resume)
+    wanted = Answering(path, real_path(out), model, depths, max_depth, abstain_below)
+    _write(predictor, wanted, options, resume)
 
 
 _NO_LINES = {
@@ -80,17 +80,19 @@ _NO_LINES = {
 }
 
 
-def _check(source: "Source", out: Path | None, resume: bool) -> None:
+def _check(path: Path, out: Path | None, resume: bool) -> None:
     """Find out before the model is loaded what cannot be done."""
-    path = source.path
+    from fathomer.open_files import format_suffix
+
+    kind = format_suffix(path)
     if str(path) == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed; name a file")
     elif path.is_dir() or not path.exists():
         problem = "no such file; one text is answered by fathomer explain"
         raise MissingFileError(f"{path}: {'a folder' if path.is_dir() else problem}")
-    if source.kind in _NO_LINES:
-        raise DataError(f"{path}: {_NO_LINES[source.kind]}")
+    if kind in _NO_LINES:
+        raise DataError(f"{path}: {_NO_LINES[kind]}")
     if out is None:
         if resume:
             raise ConfigError("--resume continues a file of answers: name it with --out")
@@ -105,32 +107,34 @@ def _check(source: "Source", out: Path | None, resume: bool) -> None:
         raise MissingFileError(f"{out.parent}: no such folder")
     if out.exists() and path.exists() and out.samefile(path):
         raise ConfigError(f"{out}: is the input itself; give --out another name")
-    kind = source.kind if source.kind in (".csv", ".tsv") else ".jsonl"
+    kind = kind if kind in (".csv", ".tsv") else ".jsonl"
     if out.suffix.lower() in {".csv", ".tsv", ".jsonl", ".gz", *_NO_LINES} - {kind}:
         raise ConfigError(f"{out}: the answers to {path} are a {kind} file; name it so")
 
 
-def _chunks(source: "Source") -> "Iterator[list[Record]]":
+def _chunks(path: Path, options: "ReadOptions") -> "Iterator[list[Row]]":
     """Group the texts: a pipe is answered as its lines arrive."""
     from fathomer.answer_file import chunked
-    from fathomer.data.records import arriving_records, iterate_records
+    from fathomer.data.reading import read_rows, read_stream
 
-    if str(source.path) == "-":
-        return arriving_records(sys.stdin.buffer, source.encoding)  # type: ignore[arg-type]
-    return chunked(iterate_records(source))
+    if str(path) == "-":
+        return read_stream(sys.stdin.buffer, options.encoding)  # type: ignore[arg-type]
+    return chunked(read_rows(path, options))
 
 
-def _write(predictor: "Predictor", wanted: "Answering", resume: bool) -> None:
+def _write(
+    predictor: "Predictor", wanted: "Answering", options: "ReadOptions", resume: bool
+) -> None:
     from fathomer.answer_file import answer_file
-    from fathomer.data.records import count_lines
+    from fathomer.open_files import count_lines
     from fathomer.progress import watch_answers
 
     messages = messages_console()
     if wanted.out.exists() and not resume:
         messages.print(f"{wanted.out}: the file there will be replaced")
-    lines = count_lines(wanted.source.path) if messages.is_terminal else None
+    lines = count_lines(wanted.path) if messages.is_terminal else None
     watch = partial(watch_answers, console=messages, lines=lines)
-    records = chain.from_iterable(_chunks(wanted.source))
+    records = chain.from_iterable(_chunks(wanted.path, options))
     try:
         rows = answer_file(predictor, records, wanted, resume=resume, watch=watch)
     except KeyboardInterrupt:

@@ -1,42 +1,46 @@
 """The texts that a model is scored on, opened for all commands alike."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathomer.cli.output import messages_console
 
 if TYPE_CHECKING:
-    from fathomer.data.corpora import Source
+    from fathomer.data.opening import Dataset
+    from fathomer.data.reading import ReadOptions
     from fathomer.predictor import Predictor
 
 
 def open_scored(
     predictor: "Predictor",
     data: str,
+    options: "ReadOptions | None" = None,
     *,
     fold: int | None,
     folds: int | None,
     data_dir: Path | None,
-    text_column: str = "text",
-    label_column: str = "label",
-    encoding: str = "utf-8",
-) -> "Source":
+) -> "Dataset":
     """Open the texts to score a model on, and print what must be said of them."""
-    from fathomer.data.corpora import fold_left_out, open_source
+    from fathomer.data.opening import held_out_fold, open_dataset
+    from fathomer.data.reading import DEFAULT_OPTIONS
 
     trained = predictor.artifact.metrics
-    fold, folds = fold_left_out(trained, data, fold, folds)
-    source = open_source(
-        data, text_column=text_column, label_column=label_column, encoding=encoding,
-        data_dir=data_dir, fold=fold, folds=folds, only="test", multi_label=predictor.multi_label,
-    )  # fmt: skip
-    for note in [*source.notes, *source.left_out(), *_leak(trained, source)]:
+    fold, folds = held_out_fold(trained, data, fold, folds)
+    options = replace(options or DEFAULT_OPTIONS, multi_label=predictor.multi_label)
+    source = open_dataset(data, options, data_dir=data_dir, fold=fold, folds=folds, only="test")
+    for note in [*source.notes, *_skipped(source), *_leak(trained, source)]:
         messages_console().print(note)
     return source
 
 
-def _leak(trained: Mapping[str, Any], source: "Source") -> Iterator[str]:
+def _skipped(source: "Dataset") -> Iterator[str]:
+    if source.evaluation_set.skipped:
+        yield f"{source.name}: {source.evaluation_set.summary()}"
+
+
+def _leak(trained: Mapping[str, Any], source: "Dataset") -> Iterator[str]:
     """Warn of test texts that the model was trained on."""
     if source.fold and trained.get("data_name") == source.name:
         fold, folds = trained.get("fold"), trained.get("folds")

@@ -46,20 +46,18 @@ def threshold(
 
     Example: fathomer threshold model test.csv --precision 0.95
     """
-    from fathomer.data.corpora import describe
+    from fathomer.data.reading import ReadOptions
     from fathomer.evaluate.threshold import choose_threshold
     from fathomer.predictor import load
 
     predictor = load(folder)
-    source = open_scored(
-        predictor, data, fold=fold, folds=folds, data_dir=data_dir, text_column=text_column,
-        label_column=label_column, encoding=encoding,
-    )  # fmt: skip
+    options = ReadOptions(text_column, label_column, encoding)
+    source = open_scored(predictor, data, options, fold=fold, folds=folds, data_dir=data_dir)
     found = choose_threshold(
-        predictor, source.to_score_on, precision=precision, recall=recall, label=label
+        predictor, source.evaluation_set, precision=precision, recall=recall, label=label
     )
     if as_json:
-        print_json({**found.to_dict(), "label": label} | describe(source))
+        print_json({**found.to_dict(), "label": label} | source.describe())
         return
     print_line(
         f"{found.threshold:.4f}: precision {found.precision:.4f}, recall {found.recall:.4f}, "

@@ -33,8 +33,8 @@ from fathomer.errors import ConfigError, did_you_mean, require
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
     from fathomer.config import Recipe
-    from fathomer.data.corpora import Source
     from fathomer.data.examples import Examples
+    from fathomer.data.opening import Dataset
     from fathomer.train.fit import Fitted, Watch
 
 
@@ -87,18 +87,18 @@ def train(
 
     Example: fathomer train reviews.csv --out model --recipe small --set train.epochs=5
     """
-    from fathomer.data.corpora import open_source
-    from fathomer.data.pretrained import find_vectors
+    from fathomer.data.datasets import find_vectors
+    from fathomer.data.opening import open_dataset
+    from fathomer.data.reading import ReadOptions
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
 
     settings = _recipe(data, recipe, set_ or [], seed, model, calibrate)
     check_folder(out, resume=resume)
     watch = _watch(track, out, settings.train.epochs)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
-    read = partial(
-        open_source, text_column=text_column, label_column=label_column, encoding=encoding,
-        data_dir=data_dir, multi_label=multi_label or settings.model.multi_label,
-    )  # fmt: skip
+    several = multi_label or settings.model.multi_label
+    options = ReadOptions(text_column, label_column, encoding, several)
+    read = partial(open_dataset, options=options, data_dir=data_dir)
     parts = _parts(read(data, fold=fold, folds=folds), held_out, test, read)
     _check_scoring(parts, settings, baseline)
     _announce(parts.source, out, resume=resume)
@@ -143,19 +143,19 @@ def _tracker(name: str | None, out: Path) -> "Watch":
 class Parts(NamedTuple):
     """Hold the texts to learn from, to choose the best epoch by, and to score the result on."""
 
-    source: "Source"
+    source: "Dataset"
     held_out: "Examples | None"
     test: "Examples | None"
 
 
 def _parts(
-    source: "Source", held_out: str | None, test: str | None, read: Callable[[str], "Source"]
+    source: "Dataset", held_out: str | None, test: str | None, read: Callable[[str], "Dataset"]
 ) -> Parts:
     """Read what is held out and scored on, where it does not come with the source."""
     return Parts(
         source,
         held_out=read(held_out).train if held_out else None,
-        test=read(test).to_score_on if test else source.test,
+        test=read(test).evaluation_set if test else source.test,
     )
 
 
@@ -171,23 +171,22 @@ def _check_scoring(parts: Parts, recipe: "Recipe", baseline: bool) -> None:
             raise ConfigError("--baseline needs texts to be scored on: give --test or --held-out")
 
 
-def _announce(source: "Source", out: Path, *, resume: bool) -> None:
+def _announce(source: "Dataset", out: Path, *, resume: bool) -> None:
     """Say what is read, and what will be written over."""
     from fathomer.artifact import CONFIG
 
     messages = messages_console()
     if (out / CONFIG).exists() and not resume:
         messages.print(f"{out}: the model there will be replaced")
-    for line in (f"{source.name}: {source.train.account()}", *source.notes):
+    for line in (f"{source.name}: {source.train.summary()}", *source.notes):
         messages.print(line)
 
 
 def _keep(fitted: "Fitted", parts: Parts, out: Path, *, command: str, baseline: bool) -> "Artifact":
     """Save the model, score it, and save the scores beside it."""
-    from fathomer.data.corpora import describe
     from fathomer.train.fit import CHECKPOINT
 
-    metrics = {**fitted.artifact.metrics, **describe(parts.source), "command": command}
+    metrics = {**fitted.artifact.metrics, **parts.source.describe(), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
     artifact.save(out)  # whatever comes next, the model is there
     try:

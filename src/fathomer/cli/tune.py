@@ -48,8 +48,9 @@ def tune(
 
     Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out tuned.toml
     """
-    from fathomer.data.corpora import open_source
-    from fathomer.data.pretrained import find_vectors
+    from fathomer.data.datasets import find_vectors
+    from fathomer.data.opening import open_dataset
+    from fathomer.data.reading import ReadOptions
     from fathomer.files import check_writable
     from fathomer.recipes import starting_recipe
     from fathomer.tune import check_search
@@ -58,14 +59,9 @@ def tune(
     settings = starting_recipe(data, recipe).with_settings(set_ or [])
     check_search(settings, minutes)
     check_writable(out)
-    source = open_source(
-        data,
-        text_column=text_column,
-        label_column=label_column,
-        encoding=encoding,
-        data_dir=data_dir,
-        multi_label=multi_label or settings.model.multi_label,
-    )
+    several = multi_label or settings.model.multi_label
+    options = ReadOptions(text_column, label_column, encoding, several)
+    source = open_dataset(data, options, data_dir=data_dir)
     aim = "micro F1" if source.train.multi_label else "accuracy"
     tuned = search(
         source.train,  # the test part is for the end, and not looked at

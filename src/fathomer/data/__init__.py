@@ -1,1 +1,1 @@
-"""From files to batches: examples, readers, the demo corpus and packed batches."""
+"""Labelled texts: reading files, the corpora of the paper, downloads and checks."""

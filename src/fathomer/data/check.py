@@ -1,144 +1,169 @@
-"""What a corpus really holds: counts, lengths, checksums, and texts that stand there twice."""
+"""What ``fathomer check`` and ``fathomer data check`` report about data.
 
+The first looks for problems before training and suggests a command; the second counts what a corpus
+contains and compares it with what was published.
+"""
+
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from fathomer.data.corpora import FOLD_SEED, partial_notes, read_parts
-from fathomer.data.corpus import Corpus, Split
+from fathomer.config import Recipe
+from fathomer.data.datasets import Corpus, Split
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Examples, stratified_folds
-from fathomer.data.places import archive_of, partial_of, path_of
+from fathomer.data.findings import FEW_TEXTS
+from fathomer.data.layouts import find_archive, find_file
+from fathomer.data.opening import FOLD_SEED, read_parts
+from fathomer.data.survey import Survey, SurveyedText, split_words, survey_examples
 from fathomer.files import sha256_of
-from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vectors import read_vectors
 
-CHUNK = 1000
-NO_LIMIT = 1 << 60
+STEPS = 1500
+"""Training steps below which a network learns little."""
+MIN_BATCH_WORDS = 100
+MAX_EPOCHS = 30
 
 
-class Words(NamedTuple):
-    """Hold what the words of all texts tell."""
+def summarise(survey: Survey) -> dict[str, Any]:
+    """Return the counts that ``fathomer check`` shows for the training data."""
+    examples = len(survey.examples)
+    return {
+        "data": survey.name,
+        "examples": examples,
+        "skipped": {reason: len(lines) for reason, lines in survey.skipped.items()},
+        "columns": list(survey.columns),
+        "encoding": survey.used.encoding if survey.unit == "line" else None,
+        "labels": survey.label_counts,
+        "average_words": round(survey.words / max(1, examples), 1),
+        "longest_words": max((example.words for example in survey.examples), default=0),
+    }
 
-    average: float
-    longest: int
-    counts: Counter[str]
-    """How often each word occurs; empty if nobody asked."""
+
+def suggest_command(
+    train: Survey,
+    files: Mapping[str, str],
+    *,
+    recipe: Recipe,
+    recipe_name: str | None,
+    out: str = "model",
+) -> list[str]:
+    """Return a command that trains on this data; ``files`` are test and held-out files by option."""
+    command = ["fathomer", "train", train.name, "--out", out]
+    if recipe_name:
+        command += ["--recipe", recipe_name]
+    for option, name in files.items():
+        command += [option, name]
+    for item in fields(train.used):
+        value = getattr(train.used, item.name)
+        if value != item.default:
+            option = f"--{item.name.replace('_', '-')}"
+            command += [option] if value is True else [option, value]
+    settings = _settings(train, recipe, has_held_out="--held-out" in files) if recipe_name else {}
+    for name, number in settings.items():
+        command += ["--set", f"{name}={number}"]
+    return command
+
+
+def _settings(train: Survey, recipe: Recipe, *, has_held_out: bool) -> dict[str, float]:
+    """Return settings for a small file: more training steps, and enough held-out texts."""
+    settings: dict[str, float] = {}
+    words = max(1, sum(min(each.words, recipe.text.max_words) for each in train.examples))
+    if words * recipe.train.epochs < STEPS * recipe.train.batch_words:
+        batch_words = max(MIN_BATCH_WORDS, 100 * round(words * recipe.train.epochs / STEPS / 100))
+        epochs = min(MAX_EPOCHS, math.ceil(STEPS * batch_words / words))
+        settings["train.batch_words"] = batch_words
+        settings["train.epochs"] = max(recipe.train.epochs, epochs)
+    if len(train.examples) < 2 * FEW_TEXTS and not has_held_out:
+        settings["train.held_out"] = 0.2
+    return settings
 
 
 def check_corpus(corpus: Corpus, data_dir: Path, *, vectors: Path | None = None) -> dict[str, Any]:
-    """Look at every text of a corpus."""
-    folder = data_dir / corpus.folder
+    """Count what a corpus contains, and compare it with the published figures."""
     parts = read_parts(corpus, data_dir)
-    files = check_files(corpus, folder)
-    report = check_parts(corpus.name, parts, folds=corpus.folds, vectors=vectors)
+    files = _check_files(corpus, data_dir / corpus.folder)
+    report = _count(corpus.name, parts, folds=corpus.folds, vectors=vectors)
     known = [file["checksum_ok"] for file in files if file["checksum_ok"] is not None]
     report |= {"checksum_ok": all(known) if known else None, "files": files}
-    average, longest = corpus.published.lengths
     report["published"] = {
-        "train": corpus.published.train,
-        "test": corpus.published.test,
-        "average_words": average,
-        "longest_words": longest,
+        "train": corpus.paper.train,
+        "test": corpus.paper.test,
+        "average_words": corpus.paper.average_words,
+        "longest_words": corpus.paper.longest_words,
     }
-    report["warnings"] = [
-        *partial_notes(corpus, folder, parts),
-        *_warnings(corpus, parts, files, report),
-    ]
+    report["warnings"] = list(_warnings(corpus, report))
     return report
 
 
 def check_demo(*, vectors: Path | None = None) -> dict[str, Any]:
-    """Look at every text of the demo corpus, which has no files."""
+    """Count what the demo corpus contains; it has no files and was not published."""
     train, test = demo_corpus()
-    report = check_parts("demo", {"train": train, "test": test}, folds=0, vectors=vectors)
+    report = _count("demo", {"train": train, "test": test}, folds=0, vectors=vectors)
     return report | {"checksum_ok": None, "files": [], "published": None, "warnings": []}
 
 
-def check_parts(
-    name: str, parts: dict[Split, Examples], *, folds: int, vectors: Path | None
+def _count(
+    name: str, parts: Mapping[Split, Examples], *, folds: int, vectors: Path | None
 ) -> dict[str, Any]:
     """Count texts, labels, words and duplicates."""
-    train, test = parts["train"], parts["test"]
-    hashes = [[hash(example.text) for example in part] for part in (train, test)]
-    counts = train.label_counts, test.label_counts
-    words = count_words(_texts(parts), with_counts=vectors is not None)
-    empty = sum(not text.strip() for text in _texts(parts))
-    undecodable = sum("\N{REPLACEMENT CHARACTER}" in text for text in _texts(parts))
+    train, test = (survey_examples(name, parts[split]).texts for split in ("train", "test"))
+    counts = {split: part.label_counts for split, part in parts.items()}
+    words = [text.words for text in (*train, *test)]
     return {
         "name": name,
         "train": len(train),
         "test": len(test),
         "folds": folds,
         "labels": {
-            label: {"train": counts[0].get(label, 0), "test": counts[1].get(label, 0)}
-            for label in sorted({*counts[0], *counts[1]})
+            label: {split: counts[split].get(label, 0) for split in ("train", "test")}
+            for label in sorted({*counts["train"], *counts["test"]})
         },
-        "duplicates": {"train": _repeated(hashes[0]), "test": _repeated(hashes[1])},
-        **_across(hashes, _folds(train, folds)),
-        "empty": empty,
-        "undecodable": undecodable,
-        "average_words": round(words.average, 1),
-        "longest_words": words.longest,
-        "vectors": check_vectors(words.counts, vectors) if vectors else None,
+        "duplicates": {"train": _duplicates(train), "test": _duplicates(test)},
+        **_shared_texts(train, test, _folds(parts["train"], folds)),
+        "empty": sum(text.skip_reason == "empty text" for text in (*train, *test)),
+        "undecodable": sum(text.is_undecodable for text in (*train, *test)),
+        "average_words": round(sum(words) / max(1, len(words)), 1),
+        "longest_words": max(words, default=0),
+        "vectors": _check_vectors(parts, vectors) if vectors else None,
     }
 
 
-def _texts(parts: dict[Split, Examples]) -> Iterator[str]:
-    return (example.text for part in parts.values() for example in part)
-
-
-def _repeated(hashes: Sequence[int]) -> int:
-    """Count the texts that have stood there before."""
-    return len(hashes) - len(set(hashes))
+def _duplicates(texts: Sequence[SurveyedText]) -> int:
+    return len(texts) - len({text.key for text in texts})
 
 
 def _folds(train: Examples, folds: int) -> list[list[int]]:
     return stratified_folds(train, folds=folds, seed=FOLD_SEED) if folds else []
 
 
-def _across(hashes: Sequence[Sequence[int]], folds: Sequence[Sequence[int]]) -> dict[str, int]:
-    """Count the distinct texts in both training and test part, and the test texts they make up.
+def _shared_texts(
+    train: Sequence[SurveyedText], test: Sequence[SurveyedText], folds: Sequence[Sequence[int]]
+) -> dict[str, int]:
+    """Count the distinct texts in both training and test set, and the test texts they account for.
 
-    In a cross validation these are the texts that stand in several folds.
+    In a cross-validation these are the texts that occur in several folds.
     """
-    train, test = hashes
-    if not folds:
-        both = set(train) & set(test)
-        rows = sum(text in both for text in test)
+    if folds:
+        in_folds = Counter(key for fold in folds for key in {train[index].key for index in fold})
+        shared = {key for key, count in in_folds.items() if count > 1}
+        tested = train
     else:
-        parts = [[train[index] for index in fold] for fold in folds]
-        seen = Counter(text for part in parts for text in set(part))
-        both = {text for text, count in seen.items() if count > 1}
-        rows = sum(text in both for text in train)
-    return {"duplicates_across_splits": len(both), "test_texts_seen_in_training": rows}
+        shared = {text.key for text in train} & {text.key for text in test}
+        tested = test
+    return {
+        "duplicates_across_splits": len(shared),
+        "test_texts_seen_in_training": sum(text.key in shared for text in tested),
+    }
 
 
-def count_words(texts: Iterator[str], *, with_counts: bool = False) -> Words:
-    """Count the words of all texts."""
-    number = total = longest = 0
-    counts: Counter[str] = Counter()
-    for words in split_words(texts):
-        number += 1
-        total += len(words)
-        longest = max(longest, len(words))
-        if with_counts:
-            counts.update(words)
-    return Words(total / max(1, number), longest, counts)
-
-
-def split_words(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Split texts into words; only some of them are held at a time."""
-    tokenizer = Tokenizer.from_words()
-    while chunk := list(islice(texts, CHUNK)):
-        for words in tokenizer.encode(chunk, max_words=NO_LIMIT):
-            yield words.unknown  # a tokenizer without vocabulary knows no word
-
-
-def check_vectors(counts: Counter[str], vectors: Path) -> dict[str, Any]:
-    """Measure which part of the words has no vector, neither as written nor in lower case."""
+def _check_vectors(parts: Mapping[Split, Examples], vectors: Path) -> dict[str, Any]:
+    """Return the share of words without a vector, neither as written nor in lower case."""
+    texts = (example.text for part in parts.values() for example in part)
+    counts = Counter(word for words in split_words(texts) for word in words)
     needed = {form for word in counts for form in (word, word.lower())}
     found = set(read_vectors(vectors, needed=needed).words)
     missing = [word for word in counts if word not in found and word.lower() not in found]
@@ -149,52 +174,44 @@ def check_vectors(counts: Counter[str], vectors: Path) -> dict[str, Any]:
     }
 
 
-def check_files(corpus: Corpus, folder: Path) -> list[dict[str, Any]]:
-    """Compare the checksums of the files that are there."""
-    archive = archive_of(corpus, folder)
-    found: dict[Path, tuple[str, str | None]] = {}
+def _check_files(corpus: Corpus, folder: Path) -> list[dict[str, Any]]:
+    """Compare the checksums of the files that were read with the published ones."""
+    archive = find_archive(corpus, folder)
+    expected: dict[Path, str | None] = {}
     for file in corpus.files:
-        path = path_of(file, folder)
+        path = find_file(file, folder)
         if path is not None and path.is_file():
-            found[path] = file.encoding, file.sha256 if path.name == file.name else None
+            expected[path] = file.sha256 if path.name == file.name else None
         elif archive is not None and corpus.archive is not None:
-            found[archive] = file.encoding, corpus.archive.sha256
-        elif partial := partial_of(file, folder):
-            found[partial] = file.encoding, None
-    return [_file(path, encoding, expected) for path, (encoding, expected) in found.items()]
+            expected[archive] = corpus.archive.sha256
+    return [_check_file(path, corpus.encoding, sha256) for path, sha256 in expected.items()]
 
 
-def _file(path: Path, encoding: str, expected: str | None) -> dict[str, Any]:
+def _check_file(path: Path, encoding: str, expected: str | None) -> dict[str, Any]:
     checksum = sha256_of(path)
     matches = checksum == expected if expected else None
     return {"name": path.name, "encoding": encoding, "sha256": checksum, "checksum_ok": matches}
 
 
-def _warnings(
-    corpus: Corpus,
-    parts: dict[Split, Examples],
-    files: Sequence[dict[str, Any]],
-    report: dict[str, Any],
-) -> Iterator[str]:
-    """Name every figure that is not the published one, together with that."""
-    paper = corpus.published.train, corpus.published.test or 0
-    sizes = zip(("train", "test"), ("training", "test"), corpus.sizes, paper, strict=True)
-    for split, word, real, said in sizes:
-        found = report[split]
-        if found != real != said:
-            yield f"{found:,} {word} texts where the published files hold {real:,}"
-        if found != said:
-            yield f"{found:,} {word} texts where the paper says {said:,}"
-    for file in files:
+def _warnings(corpus: Corpus, report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every difference from the published figures, and what makes results unreliable."""
+    paper = {"train": corpus.paper.train, "test": corpus.paper.test or 0}
+    for split, published in corpus.sizes._asdict().items():
+        found, kind = report[split], "training" if split == "train" else "test"
+        if found != published != paper[split]:
+            yield f"{found:,} {kind} texts, but the published files have {published:,}"
+        if found != paper[split]:
+            yield f"{found:,} {kind} texts, but the paper says {paper[split]:,}"
+    for file in report["files"]:
         if file["checksum_ok"] is False:
             yield f"{file['name']} is not the published file (its sha256 is {file['sha256']})"
-    missing = sorted(set(corpus.labels.values()) - set(parts["train"].label_counts))
-    if missing:
+    trained = {label for label, counts in report["labels"].items() if counts["train"]}
+    if missing := sorted(set(corpus.labels.values()) - trained):
         yield f"no training text has the label {', '.join(missing)}"
     if report["duplicates_across_splits"]:
         yield (
-            f"{report['duplicates_across_splits']:,} texts stand in both training and test part: "
+            f"{report['duplicates_across_splits']:,} texts are in both training and test set: "
             f"{report['test_texts_seen_in_training']:,} test texts were seen in training"
         )
     if report["undecodable"]:
-        yield f"in {report['undecodable']:,} of the texts, bytes were lost that nobody could decode"
+        yield f"{report['undecodable']:,} texts contain bytes that could not be decoded"

@@ -1,5 +1,6 @@
-"""Labelled texts: one example, a collection of them with its account, and stratified splits."""
+"""Labelled texts: single examples, collections of them, and stratified splits."""
 
+import hashlib
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -14,18 +15,18 @@ from fathomer.errors import DataError
 from fathomer.spool import Spool
 
 SEPARATOR = "|"
-"""Stands between the labels of a text that may have several."""
+"""Separates the labels of a text that has several."""
 
 
 class Example(NamedTuple):
-    """Hold one text with its label, or with several of them as ``a|b``."""
+    """A text with its label, or with several labels written as ``a|b``."""
 
     text: str
     label: str
 
 
 def split_labels(label: str) -> tuple[str, ...]:
-    """Tell several labels apart.
+    """Split several labels that are written as one string.
 
     >>> split_labels("fast | cheap|fast"), split_labels("")
     (('fast', 'cheap'), ())
@@ -35,7 +36,7 @@ def split_labels(label: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StoredExamples(Sequence[Example]):
-    """Hold examples whose texts lie in a spool; only their places and labels are in memory."""
+    """Examples whose texts are in a spool; only their offsets and labels are in memory."""
 
     spool: Spool
     starts: NDArray[np.int64]
@@ -46,7 +47,7 @@ class StoredExamples(Sequence[Example]):
 
     @classmethod
     def collect(cls, examples: Iterable[Example]) -> "StoredExamples":
-        """Store examples as they come; many of them lie on disk."""
+        """Store a stream of examples."""
         spool, bounds, codes = Spool(), array("q", [0]), array("i")
         names: dict[str, int] = {}
         for text, label in examples:
@@ -71,11 +72,11 @@ class StoredExamples(Sequence[Example]):
 
     @property
     def labels(self) -> Iterator[str]:
-        """Go through the labels without reading a text."""
+        """The labels in order; no text is read."""
         return map(self.names.__getitem__, self.codes.tolist())
 
     def take(self, indices: Sequence[int]) -> "StoredExamples":
-        """Choose some of the examples; the texts stay where they are."""
+        """Return the examples at ``indices``; the texts are not copied."""
         chosen = np.asarray(indices, dtype=np.int64)
         return StoredExamples(
             self.spool, self.starts[chosen], self.ends[chosen], self.codes[chosen], self.names
@@ -84,13 +85,13 @@ class StoredExamples(Sequence[Example]):
 
 @dataclass(frozen=True)
 class Examples:
-    """Hold labelled texts in order, with an account of what was left out and why."""
+    """Labelled texts in order, with the number of rows that were skipped when reading them."""
 
     items: Sequence[Example]
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """How many rows were left out, by reason."""
+    """Number of skipped rows by reason."""
     weights: NDArray[np.float64] | None = None
-    """How much each example counts in training; without them, all count the same."""
+    """Weight of each example in training; if ``None``, all weigh the same."""
     multi_label: bool = False
     """Whether a text may have several labels, or none."""
 
@@ -102,34 +103,34 @@ class Examples:
 
     @property
     def labels(self) -> Iterator[str]:
-        """Go through the labels, in the order of the examples."""
+        """The labels in the order of the examples."""
         if isinstance(self.items, StoredExamples):
             return self.items.labels
         return (example.label for example in self.items)
 
     @property
     def label_counts(self) -> dict[str, int]:
-        """Count the examples of each label, labels in sorted order."""
+        """Number of examples of each label, in the labels' sorted order."""
         counts = Counter(label for labels in self.label_sets for label in labels)
         return dict(sorted(counts.items()))
 
     @property
     def label_sets(self) -> Iterator[tuple[str, ...]]:
-        """Go through the labels of each example, however many it has."""
+        """All labels of each example."""
         if self.multi_label:
             return map(split_labels, self.labels)
         return ((label,) for label in self.labels)
 
     @property
     def strata(self) -> Iterator[str]:
-        """Say for each example which label's share it counts to: of several, to the rarest."""
+        """The label by which each example is stratified: of several labels, the rarest."""
         if not self.multi_label:
             return self.labels
         counts = self.label_counts
         return (min(found, key=counts.__getitem__, default="") for found in self.label_sets)
 
     def take(self, indices: Sequence[int]) -> "Examples":
-        """Choose some of the examples."""
+        """Return the examples at ``indices``."""
         items: Sequence[Example]
         if isinstance(self.items, StoredExamples):
             items = self.items.take(indices)
@@ -139,17 +140,17 @@ class Examples:
         return replace(self, items=items, skipped={}, weights=weights)
 
     def weighted(self, weights: ArrayLike) -> "Examples":
-        """Let each example count as much as its weight says."""
+        """Return the same examples with these training weights."""
         checked = np.asarray(weights, dtype=np.float64)
         if checked.shape != (len(self),):
             raise DataError(f"{len(self):,} texts, but weights of shape {checked.shape}")
         check_weights(checked)
         return replace(self, weights=checked)
 
-    def account(self) -> str:
-        """Say in one line what was read and what was left out.
+    def summary(self) -> str:
+        """Return one line about how many rows were read and skipped.
 
-        >>> Examples([Example("good", "1")], {"empty label": 2}).account()
+        >>> Examples([Example("good", "1")], {"empty label": 2}).summary()
         '1 example read, 2 skipped (2 empty label)'
         """
         line = f"{len(self):,} example{'' if len(self) == 1 else 's'} read"
@@ -158,13 +159,24 @@ class Examples:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
         return f"{line}, {sum(self.skipped.values()):,} skipped ({reasons})"
 
+    def checksum(self) -> str:
+        """Return the SHA-256 of all labels and texts, whatever files they came from."""
+        digest = hashlib.sha256()
+        self.update_digest(digest)
+        return digest.hexdigest()
+
+    def update_digest(self, digest: "hashlib._Hash") -> None:
+        """Feed all labels and texts to a hash."""
+        for text, label in self:
+            digest.update(f"{label}\0{text}\0".encode("utf-8", "surrogatepass"))
+
 
 def check_weights(weights: NDArray[np.float64]) -> None:
-    """Refuse weights that no training could follow."""
+    """Raise an error for weights that are negative, not finite or all zero."""
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
         found = weights[wrong[0]]
-        raise DataError(f"weight {wrong[0]} is {found}; weights are finite and not negative")
+        raise DataError(f"weight {wrong[0]} is {found}; weights must be finite and not negative")
     if not weights.any():
         raise DataError("all weights are zero; there is nothing to learn from")
 
@@ -174,12 +186,10 @@ def split_stratified(
 ) -> tuple[Examples, Examples]:
     """Split off ``fraction`` of each label's examples; both parts keep the original order.
 
-    Every label keeps at least one example in the larger part; a label with a single example has
+    Every label keeps at least one example in the larger part, so a label with a single example has
     none in the smaller one.
     """
-    by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.strata):
-        by_label[label].append(index)
+    by_label = _indices_by_label(examples)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     held_out: set[int] = set()
     for label in sorted(by_label):
@@ -192,30 +202,35 @@ def split_stratified(
     return replace(examples.take(kept), skipped=examples.skipped), examples.take(sorted(held_out))
 
 
+def _indices_by_label(examples: Examples) -> dict[str, list[int]]:
+    by_label: defaultdict[str, list[int]] = defaultdict(list)
+    for index, label in enumerate(examples.strata):
+        by_label[label].append(index)
+    return by_label
+
+
 def _only_with_label(examples: Examples, held_out: Set[int]) -> list[int]:
-    """Choose held-out examples to give back, so that no label is without an example."""
+    """Return held-out examples to move back, so that every label keeps an example."""
     kept: set[str] = set()
     for index, labels in enumerate(examples.label_sets):
         if index not in held_out:
             kept.update(labels)
-    given_back = []
+    moved_back = []
     for index, labels in enumerate(examples.label_sets):
         if index in held_out and not kept.issuperset(labels):
             kept.update(labels)
-            given_back.append(index)
-    return given_back
+            moved_back.append(index)
+    return moved_back
 
 
 def stratified_folds(examples: Examples, *, folds: int, seed: int) -> list[list[int]]:
-    """Deal the examples into parts of like size in which every label has its share.
+    """Split the examples into folds of about equal size and with equal shares of each label.
 
     >>> examples = Examples([Example("", label) for label in "aaaabb"])
     >>> [len(fold) for fold in stratified_folds(examples, folds=2, seed=0)]
     [3, 3]
     """
-    by_label: defaultdict[str, list[int]] = defaultdict(list)
-    for index, label in enumerate(examples.strata):
-        by_label[label].append(index)
+    by_label = _indices_by_label(examples)
     random = Random(seed)  # noqa: S311 (a split, not a secret)
     for label in sorted(by_label):
         random.shuffle(by_label[label])

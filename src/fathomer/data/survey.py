@@ -1,196 +1,178 @@
-"""What a file holds, seen in one pass before anything is trained: lines, labels, words, oddities.
+"""What ``fathomer check`` and ``fathomer data check`` know about each text, gathered in one pass.
 
-Where a file is not as its reader expects it, the survey tries what would help (another encoding,
-other columns) and remembers that it did.
+If a file cannot be read as asked, the survey tries another encoding or other columns and records
+that it did.
 """
 
 import codecs
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, tee
 from pathlib import Path
 from typing import NamedTuple
 
-from fathomer.data.check import split_words
 from fathomer.data.examples import Examples, split_labels
-from fathomer.data.readers import Row, iterate_rows
-from fathomer.data.records import read_columns
+from fathomer.data.reading import ReadOptions, Row, read_columns, read_rows
+from fathomer.data.tables import same_column
 from fathomer.errors import DataError
+from fathomer.open_files import codec_of, guess_encoding
+from fathomer.text.tokenizer import Tokenizer
 
 SAMPLE = 500
-"""Rows by which the columns are told apart."""
+"""Rows that are read to guess the columns."""
+CHUNK = 1000
+"""Texts that are tokenized at a time."""
+NO_LIMIT = 1 << 60
 
-# UTF-8 that was read as if it were cp1252 or latin-1, cp1252 that was read as latin-1, and
-# characters that somebody else has lost.
+# UTF-8 that was read as cp1252 or Latin-1, cp1252 that was read as Latin-1, and U+FFFD.
 _MANGLED = re.compile("[ÃÂ][\u0080-\u00bf]|â€|[\u0080-\u009f]|\N{REPLACEMENT CHARACTER}")
 # Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Chinese characters.
 _UNSPACED = re.compile("[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]{8}")
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d[%€$]?\s*")
 
 
-class Reading(NamedTuple):
-    """Say how a file is read."""
-
-    text_column: str = "text"
-    label_column: str = "label"
-    encoding: str = "utf-8"
-    multi_label: bool = False
-
-
-class Entry(NamedTuple):
-    """Hold what is known of one example; the text itself is not kept."""
+class SurveyedText(NamedTuple):
+    """The facts about one row; the text itself is not kept."""
 
     line: int
     labels: tuple[str, ...]
-    """One, unless a text may have several; those are in sorted order."""
+    """Its label, or several labels in sorted order."""
+    skip_reason: str | None
+    """Why the row is not an example, or ``None`` if it is one."""
     key: int
-    """The same for the same text."""
+    """A hash, equal for equal texts."""
     words: int
     is_number: bool
     is_mangled: bool
+    """Whether characters were lost or damaged by a wrong encoding."""
+    is_undecodable: bool
+    """Whether some bytes were lost when the text was decoded."""
     is_unspaced: bool
-    """Whether its words would have to be told apart without spaces."""
+    """Whether the text is in a script without spaces between words."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Hold what a file or a part of a corpus holds."""
+    """The facts about a file, or about one part of a corpus."""
 
     name: str
     unit: str
-    """What ``line`` counts: ``"line"`` in a file, ``"text"`` in a corpus."""
-    asked: Reading
-    used: Reading
-    """What was tried instead, if it differs."""
+    """What ``line`` counts: ``"line"`` of a file, ``"text"`` of a corpus."""
+    asked: ReadOptions
+    used: ReadOptions
+    """The options that the file was read with, which may differ from those asked for."""
     columns: tuple[str, ...]
-    entries: list[Entry]
-    skipped: dict[str, list[int]]
-    """Lines of rows that are no examples, by what they lack."""
+    texts: list[SurveyedText]
     problem: str | None = None
-    """Why the file could not be read to its end; the entries are then empty."""
+    """Why the file could not be read to its end; there are no texts then."""
+
+    @cached_property
+    def examples(self) -> list[SurveyedText]:
+        """The texts that training would use."""
+        return [text for text in self.texts if text.skip_reason is None]
+
+    @cached_property
+    def skipped(self) -> dict[str, list[int]]:
+        """Lines of the rows that training would skip, by reason."""
+        lines: dict[str, list[int]] = {}
+        for text in self.texts:
+            if text.skip_reason:
+                lines.setdefault(text.skip_reason, []).append(text.line)
+        return lines
 
     @cached_property
     def label_counts(self) -> dict[str, int]:
-        """Count the examples of each label, the most frequent first."""
-        labels = (label for entry in self.entries for label in entry.labels)
+        """Number of examples of each label, the most frequent first."""
+        labels = (label for example in self.examples for label in example.labels)
         return dict(Counter(labels).most_common())
 
     @property
     def words(self) -> int:
-        """Count the words of all texts."""
-        return sum(entry.words for entry in self.entries)
+        """Number of words in all examples."""
+        return sum(example.words for example in self.examples)
 
 
 def survey_examples(name: str, examples: Examples) -> Survey:
-    """Look at the texts of a corpus."""
+    """Survey the examples of a corpus."""
     rows = (Row(number, *example) for number, example in enumerate(examples, start=1))
-    survey = Survey(name, "text", Reading(), Reading(), (), [], {})
-    _collect(rows, survey)
-    return survey
+    options = ReadOptions()
+    return Survey(name, "text", options, options, (), list(_survey_rows(rows, options)))
 
 
-def survey_file(path: Path, asked: Reading) -> Survey:
-    """Look at a user's file; whatever is wrong with it becomes a part of the survey."""
-    try:
-        "".encode(asked.encoding)
-    except (LookupError, UnicodeError):
-        raise DataError(f"unknown encoding {asked.encoding!r}; try utf-8 or cp1252") from None
-    used = asked
+def survey_file(path: Path, asked: ReadOptions) -> Survey:
+    """Survey a user's file; an error in the file becomes part of the survey."""
+    used, columns, texts, problem = asked, list[str](), list[SurveyedText](), None
+    codec_of(asked.encoding)  # an unknown encoding is the user's mistake, not a finding
     if codecs.lookup(asked.encoding).name == "utf-8":
-        used = asked._replace(encoding=guess_encoding(path))
-    columns: list[str] = []
+        used = replace(asked, encoding=guess_encoding(path))
     try:
-        columns = read_columns(path, encoding=used.encoding)
+        columns = read_columns(path, used.encoding)
         used = guess_columns(path, columns, used)
-        survey = Survey(str(path), "line", asked, used, tuple(columns), [], {})
-        _collect(iterate_rows(path, **used._asdict()), survey)
-    except DataError as error:  # what was read so far says nothing about the rest
-        return Survey(str(path), "line", asked, used, tuple(columns), [], {}, str(error))
-    return survey
+        texts = list(_survey_rows(read_rows(path, used), used))
+    except DataError as error:
+        problem = str(error)
+    return Survey(str(path), "line", asked, used, tuple(columns), texts, problem)
 
 
-def _collect(rows: Iterable[Row], survey: Survey) -> None:
-    """Go through the rows once and note what is needed of each."""
+def _survey_rows(rows: Iterable[Row], options: ReadOptions) -> Iterator[SurveyedText]:
     rows, same_rows = tee(rows)
-    multi_label, known = survey.used.multi_label, dict[str, tuple[str, ...]]()
+    labels_of: dict[str, tuple[str, ...]] = {}
     for row, words in zip(rows, split_words(row.text for row in same_rows), strict=True):
-        if row.missing and not (multi_label and row.text.strip()):
-            survey.skipped.setdefault(row.missing, []).append(row.line)
-            continue
-        if row.label not in known:
+        if row.label not in labels_of:
             several = tuple(sorted(split_labels(row.label)))
-            known[row.label] = several if multi_label else (row.label,)
-        entry = Entry(
+            labels_of[row.label] = several if options.multi_label else (row.label,)
+        yield SurveyedText(
             line=row.line,
-            labels=known[row.label],
+            labels=labels_of[row.label],
+            skip_reason=row.skip_reason(multi_label=options.multi_label),
             key=hash(row.text),
             words=len(words),
             is_number=_NUMBER.fullmatch(row.text) is not None,
             is_mangled=_MANGLED.search(row.text) is not None,
+            is_undecodable="\N{REPLACEMENT CHARACTER}" in row.text,
             is_unspaced=_UNSPACED.search(row.text) is not None,
         )
-        survey.entries.append(entry)
 
 
-def guess_encoding(path: Path) -> str:
-    """Find an encoding that fits all bytes: UTF-8 before all others."""
-    fitting = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "cp1252")}
-    try:
-        for number, block in enumerate(_blocks(path)):
-            if number == 0 and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16"
-            for name in tuple(fitting):
-                try:
-                    fitting[name].decode(block, final=not block)
-                except UnicodeDecodeError:
-                    del fitting[name]
-    except (OSError, EOFError, zlib.error):  # whoever reads the rows will say so
-        return "utf-8"
-    return next(iter(fitting), "latin-1")
+def split_words(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Split a stream of texts into words."""
+    tokenizer = Tokenizer.from_words()
+    while chunk := list(islice(texts, CHUNK)):
+        for words in tokenizer.encode(chunk, max_words=NO_LIMIT):
+            yield words.unknown  # without a vocabulary, every word is unknown
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Read a file in blocks; an empty one is the last."""
-    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            yield block
-    yield b""
+def guess_columns(path: Path, columns: list[str], options: ReadOptions) -> ReadOptions:
+    """Return options with likely columns in place of those that the file does not have.
 
-
-def guess_columns(path: Path, columns: list[str], reading: Reading) -> Reading:
-    """Find columns that could be meant, in place of those that are not there.
-
-    The texts are where the values are longest, the labels where there are fewest different ones.
+    Texts are where the values are longest, labels where the fewest different values are.
     """
-    there = {column.strip().casefold() for column in columns}
-    text, label = reading.text_column, reading.label_column
-    if text.strip().casefold() not in there:
+    text, label = options.text_column, options.label_column or ""
+    if not any(same_column(column, text) for column in columns):
         lengths = {
             column: sum(len(row.text) for row in rows)
             for column in columns
-            if column.strip().casefold() != label.strip().casefold()
-            and (rows := _sample(path, reading._replace(text_column=column, label_column=column)))
+            if not same_column(column, label)
+            and (rows := _sample(path, replace(options, text_column=column, label_column=column)))
         }
         text = max(lengths, key=lengths.__getitem__, default=text)
-    if label.strip().casefold() not in there:
-        different = {}
+    if not any(same_column(column, label) for column in columns):
+        values = {}
         for column in columns:
-            rows = _sample(path, reading._replace(text_column=text, label_column=column))
+            rows = _sample(path, replace(options, text_column=text, label_column=column))
             found = len({row.label for row in rows if row.label})
             if column != text and 2 <= found <= len(rows) / 2:
-                different[column] = found
-        label = min(different, key=different.__getitem__, default=label)
-    return reading._replace(text_column=text, label_column=label)
+                values[column] = found
+        label = min(values, key=values.__getitem__, default=label)
+    return replace(options, text_column=text, label_column=label)
 
 
-def _sample(path: Path, reading: Reading) -> list[Row]:
-    """Read some rows; none if the file cannot be read like this."""
+def _sample(path: Path, options: ReadOptions) -> list[Row]:
+    """Read the first rows; return none if the file cannot be read with these options."""
     try:
-        return list(islice(iterate_rows(path, **reading._asdict()), SAMPLE))
+        return list(islice(read_rows(path, options), SAMPLE))
     except DataError:
         return []

@@ -1,1 +1,1 @@
-"""From strings to known words: tokenizer, vocabulary and pretrained vectors."""
+"""From strings to batches of word ids: tokenizer, vocabulary and pretrained vectors."""

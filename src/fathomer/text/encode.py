@@ -1,4 +1,4 @@
-"""Encoded texts, and batches of them that are bounded by a budget of words."""
+"""Texts as word ids, and batches of them with a bounded number of words."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from fathomer.text.tokenizer import Words
 from fathomer.text.vocabulary import spell
 
 _POOL = 50
-"""Batches whose texts are sorted by length together: long enough to sort, short enough to mix."""
+"""Batches per pool. Texts are sorted by length within a pool: enough to sort, few enough to mix."""
 
 
 class PackedWords(NamedTuple):
-    """Hold the words of some texts, one after another, and the spellings of the unknown ones."""
+    """The words of some texts, concatenated, and the spellings of the unknown ones."""
 
     words: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -26,20 +26,20 @@ class PackedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """Hold many texts as word ids in one flat array."""
+    """Many texts as word ids in one flat array."""
 
     ids: NDArray[np.int32]
-    """Known words by id; ``-1 - k`` is the k-th row of ``unknown``."""
+    """Ids of known words; ``-1 - k`` refers to row ``k`` of ``unknown``."""
     starts: NDArray[np.int64]
-    """Where each text begins, and where the last one ends."""
+    """Start of each text, and the end of the last one."""
     unknown: NDArray[np.uint8]
-    """Spellings of the unknown words."""
+    """Spellings of the distinct unknown words."""
 
     @classmethod
     def from_words(cls, texts: Iterable[Words], *, max_chars: int) -> "EncodedTexts":
-        """Collect encoded texts; an unknown word is spelled once, wherever it stands."""
+        """Concatenate tokenized texts; each distinct unknown word is stored once."""
         rows: dict[str, int] = {}
-        ids, starts = Spool(), array("q", [0])  # the ids of a large corpus lie on disk
+        ids, starts = Spool(), array("q", [0])  # the ids of a large corpus go to disk
         for text in texts:
             row_of = [rows.setdefault(word, len(rows)) for word in text.unknown]
             encoded = [word if word >= 0 else -1 - row_of[-1 - word] for word in text.ids]
@@ -56,16 +56,16 @@ class EncodedTexts:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Count the words of each text."""
+        """Number of words in each text."""
         return np.diff(self.starts)
 
     def pack(self, indices: Sequence[int]) -> PackedWords:
-        """Pack some texts, with the spellings of just their unknown words."""
+        """Return the texts at ``indices`` with the spellings of their own unknown words."""
         parts = [self.ids[self.starts[i] : self.starts[i + 1]] for i in indices]
         words = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
         is_unknown = words < 0
-        rows, places = np.unique(-1 - words[is_unknown], return_inverse=True)
-        words[is_unknown] = -1 - places
+        rows, new_rows = np.unique(-1 - words[is_unknown], return_inverse=True)
+        words[is_unknown] = -1 - new_rows
         lengths = np.asarray([len(part) for part in parts], dtype=np.int64)
         return PackedWords(words, lengths, self.unknown[rows])
 
@@ -73,10 +73,11 @@ class EncodedTexts:
 def plan_batches(
     lengths: NDArray[np.int64], *, budget: int, shuffle: np.random.Generator | None = None
 ) -> Iterator[list[int]]:
-    """Group texts so that no batch exceeds the budget of words, unless one text alone does.
+    """Group texts into batches of at most ``budget`` words; a longer text gets its own batch.
 
-    Texts of like length come together, so that the BiLSTM of a batch takes few steps. With
-    ``shuffle`` that holds only within a pool of some batches, and batches come in random order.
+    Texts of similar length are batched together, so that the BiLSTM takes few steps. With
+    ``shuffle``, texts are sorted by length only within random pools, and batches come in random
+    order.
     """
     if shuffle is None:
         yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget)
@@ -95,7 +96,7 @@ def _fill(order: Iterable[int], lengths: NDArray[np.int64], budget: int) -> Iter
     batch: list[int] = []
     words = 0
     for index in order:
-        # An empty text counts as a word: a million of them is no free batch.
+        # An empty text counts as one word, so that a batch of empty texts is bounded, too.
         cost = max(1, int(lengths[index]))
         if batch and words + cost > budget:
             yield batch

@@ -1,8 +1,8 @@
-"""From a text to its words, each with its place in the text.
+"""The tokenizer: splits a text into words with their positions, and looks them up.
 
-Words are split as in the text that GloVe was trained on: contractions (``do n't``, ``it 's``) and
-punctuation apart, URLs, addresses and numbers whole. The rules live in one ``tokenizer.json`` of
-the `tokenizers` library, together with the vocabulary.
+Words are split as in GloVe's training data: contractions (``do n't``, ``it 's``) and punctuation
+are separate words, while URLs, e-mail addresses and numbers stay whole. Rules and vocabulary are
+stored together in the ``tokenizer.json`` format of the `tokenizers` library.
 """
 
 import re
@@ -23,8 +23,8 @@ _LETTER = r"[\p{L}\p{M}\p{N}_]"
 _NOT = rf"[nN]'[tT](?!{_LETTER})"
 _CLITIC = rf"'(?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL])(?!{_LETTER})"
 
-# The first alternative that matches wins. Repetitions that may have to be given back are bounded,
-# so that no text, however hostile, takes more than linear time.
+# The first matching alternative wins. Repetitions that may backtrack are bounded, so that every
+# text, however hostile, takes linear time.
 _WORD = "|".join(
     (
         r"(?:https?://|www\.)[^\s\p{C}<>\"]{0,2000}[^\s\p{C}<>\".,;:!?'()\[\]]",  # a URL
@@ -36,25 +36,25 @@ _WORD = "|".join(
         r"(?:\p{L}\.){2,}",  # U.S.
         rf"{_LETTER}+(?:(?!{_CLITIC})[-']{_LETTER}+)*",  # film  well-known  O'Brien
         r"\.{2,}|-{2,}",  # ...  --
-        # any other visible character, with its marks; an emoji with what is joined to it
+        # any other visible character with its combining marks; an emoji with what is joined to it
         r"[^\s\p{Cc}\p{Cf}][\p{M}\x{1F3FB}-\x{1F3FF}]*"
         r"(?:\x{200D}[^\s\p{Cc}\p{Cf}][\p{M}\x{1F3FB}-\x{1F3FF}]*)*",
     )
 )
 
 _LONGEST = 1000
-"""Characters of an unknown word that are kept; composing marks takes quadratic time."""
+"""Characters kept of an unknown word, since composing combining marks takes quadratic time."""
 _WORD_ROOM = 16
-"""Characters per word within which the first words of a very long text are looked for."""
+"""Characters per word that are tokenized at first in a very long text."""
 _MARGIN = 5
-"""Words at the end of an opening that the rest of the text may change: ``<br`` before ``/>``."""
+"""Words at the end of a cut text that may depend on what follows: ``<br`` before ``/>``."""
 
 
 class Words(NamedTuple):
-    """Hold the words of one text.
+    """The words of one text.
 
     A known word has its id in the vocabulary; a negative id ``-1 - k`` is the text's k-th unknown
-    word, of which there is only the spelling.
+    word, which has only a spelling.
     """
 
     ids: list[int]
@@ -64,7 +64,7 @@ class Words(NamedTuple):
 
 
 class Tokenizer:
-    """Split texts into words and look them up in a vocabulary."""
+    """A tokenizer with its vocabulary."""
 
     def __init__(self, engine: tokenizers.Tokenizer) -> None:
         self._engine = engine
@@ -72,7 +72,7 @@ class Tokenizer:
 
     @classmethod
     def from_words(cls, words: Iterable[str] = ()) -> Self:
-        """Build a tokenizer that knows ``words``; their ids count from 1 in the order given."""
+        """Build a tokenizer with a vocabulary of ``words``, whose ids count from 1 in this order."""
         vocabulary = {UNKNOWN: UNKNOWN_ID}
         for word in words:
             vocabulary.setdefault(word, len(vocabulary))
@@ -89,7 +89,7 @@ class Tokenizer:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, min_count: int, max_vocabulary: int) -> Self:
-        """Build a tokenizer that knows the words of ``texts``, the most frequent first."""
+        """Build a tokenizer from the words of ``texts``, the most frequent first."""
         tokenizer = cls.from_words()
         trainer = trainers.WordLevelTrainer(
             vocab_size=max_vocabulary + 1,
@@ -102,14 +102,14 @@ class Tokenizer:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read back what :meth:`to_json` wrote."""
+        """Load a tokenizer saved by :meth:`to_json`."""
         try:
             return cls(tokenizers.Tokenizer.from_str(text))
-        except Exception as error:  # the library raises nothing more exact
+        except Exception as error:  # the library raises nothing more specific
             raise ValueError(f"not a tokenizer: {error}") from None
 
     def to_json(self) -> str:
-        """Write rules and vocabulary as the `tokenizers` library does."""
+        """Return the rules and the vocabulary in the format of the `tokenizers` library."""
         return str(self._engine.to_str())
 
     def __len__(self) -> int:
@@ -117,11 +117,11 @@ class Tokenizer:
 
     @property
     def vocabulary(self) -> list[str]:
-        """List the known words by id; the first stands for all unknown ones."""
+        """The known words by id; the first represents all unknown ones."""
         return sorted(self._ids, key=self._ids.__getitem__)
 
     def id_of(self, word: str) -> int:
-        """Look a word up as it is written, then in lower case.
+        """Return the id of a word as written, else in lower case, else of the unknown word.
 
         >>> Tokenizer.from_words(["good"]).id_of("Good")
         1
@@ -129,7 +129,7 @@ class Tokenizer:
         return self._ids.get(word) or self._ids.get(word.lower(), UNKNOWN_ID)
 
     def encode(self, texts: Sequence[str], *, max_words: int) -> list[Words]:
-        """Split and look up texts; a longer one is cut after ``max_words`` words.
+        """Tokenize texts, truncated to ``max_words`` words each.
 
         >>> text = "It's 3.14, don't you think?<br />Yes!"
         >>> [words] = Tokenizer.from_words(["yes", "n't"]).encode([text], max_words=10)
@@ -139,12 +139,12 @@ class Tokenizer:
         ([-1, -2, -3, -4, -5, 2, -6, -7, -8, 1], True)
         """
         texts = [_encodable(text) for text in texts]
-        openings = [_opening(text, max_words) for text in texts]
-        encodings = self._engine.encode_batch(openings)
+        cut_texts = [_cut(text, max_words) for text in texts]
+        encodings = self._engine.encode_batch(cut_texts)
         words = []
-        for text, opening, encoding in zip(texts, openings, encodings, strict=True):
-            if len(opening) < len(text) and len(encoding.ids) < max_words + _MARGIN:
-                encoding = self._engine.encode(text)  # its words are long: all of it is needed
+        for text, cut, encoding in zip(texts, cut_texts, encodings, strict=True):
+            if len(cut) < len(text) and len(encoding.ids) < max_words + _MARGIN:
+                encoding = self._engine.encode(text)  # its words are long, so all of it is needed
             words.append(self._words(text, encoding.ids, encoding.offsets, max_words))
         return words
 
@@ -156,42 +156,42 @@ class Tokenizer:
             spans = _with_marks(text, spans[: max_words + 1])
         ids, spans = ids[:max_words], spans[:max_words]
         unknown: list[str] = []
-        for place, known in enumerate(ids):
-            if known == UNKNOWN_ID:
-                start, end = spans[place]
+        for position, found in enumerate(ids):
+            if found == UNKNOWN_ID:
+                start, end = spans[position]
                 written = text[start : min(end, start + _LONGEST)]
                 word = unicodedata.normalize("NFC", written.replace(_APOSTROPHE, "'"))
-                ids[place] = self.id_of(word)
-                if ids[place] == UNKNOWN_ID:
+                ids[position] = self.id_of(word)
+                if ids[position] == UNKNOWN_ID:
                     unknown.append(word)
-                    ids[place] = -len(unknown)
+                    ids[position] = -len(unknown)
         return Words(ids, unknown, spans, truncated)
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates, which have no UTF-8 form, one for one."""
+    """Replace lone surrogates, which have no UTF-8 form, keeping the length."""
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _opening(text: str, max_words: int) -> str:
-    """Cut a text that is far longer than what is read of it; no word goes across a space."""
+def _cut(text: str, max_words: int) -> str:
+    """Cut a text far longer than ``max_words`` at a space, which no word contains."""
     room = _WORD_ROOM * (max_words + _MARGIN)
     return text if len(text) <= room else text[: text.rfind(" ", 0, room) + 1] or text
 
 
 def _with_marks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretch each span over what NFC has composed into its last character."""
-    stretched = []
+    """Extend each span over the characters that NFC composed into its last one."""
+    extended = []
     for number, (start, end) in enumerate(spans):
         limit = spans[number + 1][0] if number + 1 < len(spans) else len(text)
         while end < limit and _is_composed(text[end]):
             end += 1
-        stretched.append((start, end))
-    return stretched
+        extended.append((start, end))
+    return extended
 
 
 def _is_composed(character: str) -> bool:
-    """Tell marks, and the vowels and final consonants of decomposed Hangul syllables."""
+    """Whether NFC may compose a character into the one before: marks and parts of Hangul syllables."""
     return (
         unicodedata.category(character).startswith("M")
         or "\u1161" <= character <= "\u1175"

@@ -1,4 +1,4 @@
-"""Which words a model knows: those of its training texts and, where given, of its vectors."""
+"""The words that a model knows: from its training texts and from pretrained vectors."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from fathomer.text.vectors import Vectors, read_vectors
 
 
 class Vocabulary(NamedTuple):
-    """Hold a tokenizer that knows its words and, where given, one fixed vector per word."""
+    """A tokenizer and, with pretrained vectors, one fixed vector per known word."""
 
     tokenizer: Tokenizer
     vectors: NDArray[np.float32] | None
@@ -24,9 +24,9 @@ def build_vocabulary(
 ) -> Vocabulary:
     """Choose the known words of a model.
 
-    Without vectors these are the training words that occur often enough to be learned. With vectors
-    they are the training words that have one, and the first (most frequent) words of the file; all
-    others are known by their characters only.
+    Without vectors these are the training words that are frequent enough to be learned. With
+    vectors they are the training words that have one and the first (most frequent) words of the
+    file. All other words are represented by their characters only.
     """
     counted = Tokenizer.from_texts(
         texts,
@@ -42,12 +42,12 @@ def build_vocabulary(
 
 
 def _with_vectors(words: Sequence[str], found: Vectors) -> Vocabulary:
-    """Give each word its vector: as it is written first, then in lower case."""
+    """Assign each word the vector of its written form, else of its lower-case form."""
     row_of = {word: row for row, word in enumerate(found.words)}
     rows: dict[str, int] = {}
     for word in (*words, *found.words):
         row = row_of.get(word, row_of.get(word.lower()))
-        if row is not None and word != UNKNOWN:  # which some files have, and the tokenizer too
+        if row is not None and word != UNKNOWN:  # some files have an entry for it
             rows.setdefault(word, row)
     matrix = np.zeros((len(rows) + 1, found.size), dtype=np.float32)  # row 0: the unknown word
     matrix[1:] = found.matrix[list(rows.values())]
@@ -55,13 +55,13 @@ def _with_vectors(words: Sequence[str], found: Vectors) -> Vocabulary:
 
 
 def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:
-    """Spell words as UTF-8 padded with zeros, one row each; a longer word is cut.
+    """Return words as rows of UTF-8 bytes, truncated to ``max_chars`` and padded with zeros.
 
     >>> spell(["no", "é"], max_chars=8)
     array([[110, 111],
            [195, 169]], dtype=uint8)
     """
-    # Cut before and after: a word may have 300,000 characters, a character up to four bytes.
+    # Truncate before and after encoding: a word may be huge, and a character has up to four bytes.
     spellings = [word[:max_chars].encode("utf-8", "replace")[:max_chars] for word in words]
     width = max(map(len, spellings), default=1) or 1
     padded = b"".join(spelling.ljust(width, b"\0") for spelling in spellings)

@@ -1,39 +1,35 @@
-"""The doctor: every problem is found, with its number and its lines, and a healthy file has none."""
+"""Every problem is found, with its count and its lines, and a healthy file has none."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
 
 from fathomer.config import Recipe
-from fathomer.data.doctor import diagnose, suggest
+from fathomer.data.check import suggest_command
 from fathomer.data.examples import Example, Examples
-from fathomer.data.survey import Reading, guess_encoding, survey_examples, survey_file
-from fathomer.errors import DataError
+from fathomer.data.findings import find_problems
+from fathomer.data.reading import ReadOptions
+from fathomer.data.survey import survey_examples, survey_file
+from tests.data.small import HEALTHY, write_table
 
 RECIPE = Recipe().updated({"text": {"max_words": 50}})
-HEALTHY = [(f"text number {n} is {w}", w) for n in range(60) for w in ("good", "bad")]
 
 
 @pytest.fixture(autouse=True)
-def _inside(monkeypatch, tmp_path):
+def _in_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def write(name, rows, *, header="text,label", encoding="utf-8", separator=","):
-    lines = [header, *(separator.join(f'"{cell}"' for cell in row) for row in rows)]
-    content = "".join(f"{line}\n" for line in lines if line).encode(encoding)
-    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    return survey_file(Path(name), Reading())
+def write(name, rows, **options):
+    return survey_file(write_table(name, rows, **options), ReadOptions())
 
 
 def found_in(survey, *others):
-    return {finding.problem: finding for finding in diagnose(survey, others, recipe=RECIPE)}
+    return {finding.problem: finding for finding in find_problems(survey, others, recipe=RECIPE)}
 
 
 def only(survey, *others):
-    [finding] = diagnose(survey, others, recipe=RECIPE)
+    [finding] = find_problems(survey, others, recipe=RECIPE)
     return finding
 
 
@@ -46,26 +42,28 @@ def test_several_labels_of_a_text_are_counted_one_by_one():
     rows += [("text number 1", "cheap|warm"), ("text number 3", "cheap"), ("a nan", "warm|nan")]
     write("a.csv", rows)
     write("b.csv", [("another text", "cheap|bold")])
-    first, second = (survey_file(Path(n), Reading(multi_label=True)) for n in ("a.csv", "b.csv"))
+    first, second = (
+        survey_file(Path(n), ReadOptions(multi_label=True)) for n in ("a.csv", "b.csv")
+    )
     assert first.label_counts == {"cheap": 62, "warm": 62, "nan": 1}
     found = found_in(first, second)
     assert found["unlabelled"].count == 60
     assert found["duplicates"].lines == (122,)
     assert found["conflicts"].lines == (5, 123)
-    assert found["missing_labels"].message.endswith("a label like 'nan', which may mean none")
-    assert found["imbalance"].message.endswith("as frequent as 'nan'; watch macro F1")
+    assert found["missing_labels"].message.endswith("a label like 'nan', which may mean no label")
+    assert found["imbalance"].message.endswith("as frequent as 'nan'; watch the macro F1")
     assert found["unknown_labels"].message.endswith("occur in a.csv: 'bold' (1)")
     assert "one_label" not in found
     write("c.csv", [("a text", ""), ("another", "")])
-    assert "no_labels" in found_in(survey_file(Path("c.csv"), Reading(multi_label=True)))
+    assert "no_labels" in found_in(survey_file(Path("c.csv"), ReadOptions(multi_label=True)))
 
 
-def test_findings_say_how_many_and_where():
+def test_findings_have_a_count_and_the_first_lines():
     rows = [*HEALTHY, *[HEALTHY[0]] * 7]
     finding = only(write("a.csv", rows))
     assert (finding.level, finding.problem, finding.count) == ("note", "duplicates", 7)
     assert finding.lines == (122, 123, 124, 125, 126)
-    assert finding.message == "a.csv: 7 rows with text and label of an earlier one"
+    assert finding.message == "a.csv: 7 rows with the text and label of an earlier row"
 
 
 @pytest.mark.parametrize(
@@ -100,12 +98,12 @@ def test_one_odd_row_is_found_in_its_line(row, problem, level):
     ],
 )
 def test_what_makes_training_meaningless_is_an_error(rows, problem):
-    findings = diagnose(write("a.csv", rows), [], recipe=RECIPE)
+    findings = find_problems(write("a.csv", rows), [], recipe=RECIPE)
     assert (findings[0].level, findings[0].problem) == ("error", problem)
     assert [f.problem for f in findings if f.level == "error"] == [problem]
 
 
-def test_rare_labels_few_texts_and_imbalance_are_warned_of():
+def test_rare_labels_few_texts_and_imbalance_are_warnings():
     rows = [(f"text {n}", "ham") for n in range(60)] + [("buy now", "spam")] * 3
     found = found_in(write("a.csv", rows))
     assert found["few_texts"].count == 63
@@ -115,7 +113,7 @@ def test_rare_labels_few_texts_and_imbalance_are_warned_of():
     assert "95.2%" in found["imbalance"].message
 
 
-def test_labels_that_differ_in_more_than_dress_are_not_alike():
+def test_labels_are_similar_only_if_they_differ_in_spelling():
     pairs = ["C", "C++", "1", "-1", "10", "very good", "not good"]
     rows = [(f"text {n} {label}", label) for n in range(20) for label in pairs]
     assert found_in(write("a.csv", rows)) == {}
@@ -129,15 +127,15 @@ def test_many_labels_may_be_the_wrong_column():
     assert found_in(write("a.csv", rows))["many_labels"].count == 70
 
 
-def test_texts_of_another_file_leak():
+def test_test_texts_that_are_in_the_training_data_are_leaked():
     train = write("a.csv", HEALTHY)
     other = write("b.csv", [*HEALTHY[:3], ("a new text", "good")])
     finding = only(train, other)
     assert (finding.problem, finding.count, finding.lines) == ("leakage", 3, (2, 3, 4))
-    assert finding.message == "b.csv: 3 texts (75.0%) found in a.csv too"
+    assert finding.message == "b.csv: 3 texts (75.0%) also in a.csv"
 
 
-def test_a_label_that_training_lacks_is_an_error_in_another_file():
+def test_a_test_label_that_the_training_data_lacks_is_an_error():
     train = write("a.csv", HEALTHY)
     finding = only(train, write("b.csv", [("a new text", "good"), ("another", "ugly")]))
     assert (finding.level, finding.problem, finding.lines) == ("error", "unknown_labels", (3,))
@@ -149,27 +147,18 @@ def test_another_encoding_is_recognised_and_suggested():
         finding = only(survey)
         assert (finding.level, finding.problem) == ("warning", "encoding")
         assert f"--encoding {encoding}" in finding.message
-        assert suggest(survey, {}, recipe=RECIPE, recipe_name=None)[-2:] == ["--encoding", encoding]
+        assert suggest_command(survey, {}, recipe=RECIPE, recipe_name=None)[-2:] == [
+            "--encoding",
+            encoding,
+        ]
 
 
-def test_encodings_are_guessed_from_all_bytes():
-    for content, expected in (
-        (b"plain", "utf-8"),
-        ("é".encode() * 700_000, "utf-8"),
-        (b"x" * 3_000_000 + b"\xe9", "cp1252"),
-        (b"\xe9\x81", "latin-1"),
-        ("é".encode("utf-16"), "utf-16"),
-    ):
-        Path("f.txt").write_bytes(content)
-        assert guess_encoding(Path("f.txt")) == expected
-
-
-def test_compressed_files_are_read_too():
+def test_compressed_files_are_checked_too():
     assert only(write("a.csv.gz", [*HEALTHY, ("a café", "good")], encoding="cp1252")).problem == (
         "encoding"
     )
     Path("bad.csv.gz").write_bytes(b"\x1f\x8b no")
-    assert only(survey_file(Path("bad.csv.gz"), Reading())).problem == "unreadable"
+    assert only(survey_file(Path("bad.csv.gz"), ReadOptions())).problem == "unreadable"
 
 
 def test_other_columns_are_found_and_suggested():
@@ -177,7 +166,7 @@ def test_other_columns_are_found_and_suggested():
     survey = write("a.csv", rows, header="id,Sentiment,The review,score")
     finding = only(survey)
     assert (finding.level, finding.problem) == ("warning", "columns")
-    command = suggest(survey, {}, recipe=RECIPE, recipe_name=None)
+    command = suggest_command(survey, {}, recipe=RECIPE, recipe_name=None)
     assert command[5:] == ["--text-column", "The review", "--label-column", "Sentiment"]
 
 
@@ -186,21 +175,6 @@ def test_a_column_of_different_values_is_not_taken_for_labels():
     finding = only(write("a.csv", rows, header="id,review"))
     assert (finding.level, finding.problem) == ("error", "unreadable")
     assert "no column 'label' in the header ('id', 'review')" in finding.message
-
-
-def test_only_the_missing_column_is_guessed():
-    rows = [(text, label, "a") for text, label in HEALTHY]
-    survey = write("a.csv", rows, header="Text,class,constant")
-    assert survey.used == Reading("text", "class")
-    assert "no column 'label' in 'Text', 'class', 'constant'" in only(survey).message
-
-
-def test_keys_of_json_are_found_as_columns_are():
-    records = [{"n": n, "body": t, "stars": 1 + n % 2} for n, (t, _) in enumerate(HEALTHY)]
-    Path("a.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    survey = survey_file(Path("a.jsonl"), Reading())
-    assert survey.used == Reading("body", "stars")
-    assert survey.label_counts == {"1": 60, "2": 60}
 
 
 @pytest.mark.parametrize(
@@ -223,62 +197,26 @@ def test_a_file_without_a_header_is_recognised():
     assert (finding.level, finding.problem) == ("error", "no_header")
 
 
-def test_whatever_the_reader_refuses_is_an_error_with_its_line():
+def test_a_file_that_cannot_be_read_is_an_error_with_its_line():
     finding = only(write("a.csv", [*HEALTHY, ("one", "two", "three")]))
     assert (finding.level, finding.problem) == ("error", "unreadable")
-    assert finding.message.startswith("a.csv, line 122: 3 columns where the header has 2")
+    assert finding.message.startswith("a.csv, line 122: 3 columns, but the header has 2")
     Path("empty.csv").write_bytes(b"")
-    assert only(survey_file(Path("empty.csv"), Reading())).message == (
+    assert only(survey_file(Path("empty.csv"), ReadOptions())).message == (
         "empty.csv: the file is empty"
     )
 
 
-def test_files_that_must_be_read_differently_do_not_go_together():
+def test_files_that_need_different_options_are_an_error():
     train = write("a.csv", HEALTHY)
     other = write("b.csv", [("a café", "good")], encoding="cp1252")
     assert found_in(train, other)["unlike_files"].level == "error"
 
 
-def test_an_encoding_that_is_none_is_the_users_mistake():
-    Path("a.csv").write_bytes(b"text,label\n")
-    with pytest.raises(DataError, match="unknown encoding 'klingon'"):
-        survey_file(Path("a.csv"), Reading(encoding="klingon"))
-
-
-def test_fasttext_lines_have_no_columns():
-    lines = [f"__label__{label} {text}\n" for text, label in HEALTHY]
-    Path("a.txt").write_text("".join(lines), encoding="utf-8")
-    survey = survey_file(Path("a.txt"), Reading())
-    assert (survey.columns, found_in(survey)) == ((), {})
-
-
-def test_texts_of_a_corpus_are_counted_not_its_lines():
+def test_findings_in_a_corpus_count_texts_instead_of_lines():
     examples = Examples([Example(*row) for row in [*HEALTHY, HEALTHY[0]]])
     finding = only(survey_examples("corpus", examples))
     assert (finding.problem, finding.unit, finding.lines) == ("duplicates", "text", (121,))
-
-
-def test_small_data_gets_more_steps_and_more_texts_held_out():
-    small = suggest(write("a.csv", HEALTHY), {}, recipe=RECIPE, recipe_name="small")
-    assert small[:7] == ["fathomer", "train", "a.csv", "--out", "model", "--recipe", "small"]
-    settings = dict(pair.split("=") for pair in small[8::2])
-    assert settings == {
-        "train.batch_words": "100",
-        "train.epochs": "30",
-        "train.held_out": "0.2",
-    }
-    files = {"--test": "t.csv", "--held-out": "h.csv"}
-    given = suggest(write("a.csv", HEALTHY), files, recipe=RECIPE, recipe_name="small")
-    assert given[7:11] == ["--test", "t.csv", "--held-out", "h.csv"]
-    assert "train.held_out=0.2" not in given
-    middle = write("b.csv", [("word " * 50, label) for _, label in HEALTHY * 4])
-    settings = suggest(middle, {}, recipe=RECIPE, recipe_name="small")[8::2]
-    assert settings == ["train.batch_words=200", "train.epochs=13"]  # 24,000 words
-    many = write("b.csv", [("word " * 50, "good")] * 8000)
-    large = suggest(many, {}, recipe=RECIPE, recipe_name="small")
-    assert large[7:] == []
-    huge = write("b.csv", [*HEALTHY, ("word " * 400_000, "good")])  # cut like any other
-    assert "train.epochs=30" in suggest(huge, {}, recipe=RECIPE, recipe_name="small")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +236,7 @@ def test_labels_that_are_lists_of_others_are_recognised(separator, advice):
     assert finding.message == f"a.csv: labels that look like several: {both!r} (40); {advice}"
 
 
-def test_labels_with_commas_that_share_nothing_are_labels():
+def test_labels_with_commas_that_share_nothing_are_not_lists():
     labels = ("Korea, South", "Korea, North", "Peru")
     rows = [(f"text number {n}", labels[n % 3]) for n in range(120)]
     assert found_in(write("a.csv", rows)) == {}
@@ -307,17 +245,17 @@ def test_labels_with_commas_that_share_nothing_are_labels():
 @pytest.mark.parametrize(
     "text", ["这家餐厅的服务非常好", "とても楽しい映画でした", "ร้านอาหารนี้อร่อยมาก"]
 )
-def test_texts_without_spaces_are_warned_of(text):
+def test_texts_without_spaces_are_a_warning(text):
     finding = only(write("a.csv", [*HEALTHY, (text, "good")]))
     assert (finding.level, finding.problem) == ("warning", "unspaced_texts")
-    assert "split them first" in finding.message
+    assert "split the words first" in finding.message
     assert found_in(write("a.csv", [*HEALTHY, (" ".join(text), "good")])) == {}
 
 
-def test_cp1252_that_was_read_as_latin_1_is_mangled():
+def test_cp1252_read_as_latin_1_is_mangled():
     path = Path("a.csv")
     path.write_bytes(
         b"text,label\n" + b"".join(f"“{n}” – yes,{n % 2}\n".encode("cp1252") for n in range(120))
     )
-    finding = only(survey_file(path, Reading(encoding="latin-1")))
+    finding = only(survey_file(path, ReadOptions(encoding="latin-1")))
     assert (finding.problem, finding.count) == ("mangled_texts", 120)
