@@ -1,7 +1,5 @@
 """The paper's tables, ours beside the published, as Markdown and as CSV."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -10,6 +8,7 @@ from typing import Any
 from experiments.groups import Group, compare, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
+from fathomer.answer_file import csv_line
 from fathomer.data.corpora import CORPORA
 
 NOTHING = "–"
@@ -39,10 +38,7 @@ class Table:
 
     def to_csv(self) -> str:
         """Write the table for programs."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([self.header, *self.rows])
-        return file.getvalue()
+        return "".join(map(csv_line, [self.header, *self.rows]))
 
 
 def all_tables(runs: Sequence[Run]) -> list[Table]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fathomer.explain import draw, page
+from fathomer.explain import draw_prediction, prediction_page
 from fathomer.predictor import Prediction, Predictor, Word
 from tests.tiny import tiny_artifact
 
@@ -23,7 +23,7 @@ def drawn(prediction, *, width=80, colour=False):
         width=width, force_terminal=colour, color_system="truecolor" if colour else None
     )
     with console.capture() as captured:
-        console.print(draw(prediction, max_depth=9, width=width), soft_wrap=True)
+        console.print(draw_prediction(prediction, max_depth=9, width=width), soft_wrap=True)
     return captured.get()
 
 
@@ -64,19 +64,19 @@ def test_control_characters_and_very_long_words_do_no_harm():
 
 def test_a_cut_text_is_said_to_be_cut():
     assert "The text was cut" in drawn(prediction_of(("a", 1), truncated=True))
-    assert "The text was cut" in page(prediction_of(("a", 1), truncated=True), max_depth=9)
+    assert "The text was cut" in prediction_page(prediction_of(("a", 1), truncated=True), max_depth=9)
 
 
 @given(st.text(max_size=30))
 def test_text_is_never_taken_for_html(text):
-    content = page(prediction_of((f"<b>{text}<script>", 2)), max_depth=9)
+    content = prediction_page(prediction_of((f"<b>{text}<script>", 2)), max_depth=9)
     assert "<script" not in content
     assert "<b>" not in content
     assert "&lt;script&gt;" in content
 
 
 def test_the_page_needs_nothing_else():
-    content = page(prediction_of(("fine", 3)), max_depth=9)
+    content = prediction_page(prediction_of(("fine", 3)), max_depth=9)
     assert not re.search(r"(src|href)\s*=|@import|url\(|https?:", content)
     assert '<meta charset="utf-8">' in content
 
@@ -86,4 +86,4 @@ def test_every_prediction_can_be_explained(text):
     predictor = Predictor(tiny_artifact())
     [prediction] = predictor.predict([text])
     assert prediction.label in drawn(prediction)
-    assert prediction.label in page(prediction, max_depth=predictor.max_depth)
+    assert prediction.label in prediction_page(prediction, max_depth=predictor.max_depth)

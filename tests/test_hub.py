@@ -87,7 +87,7 @@ def test_a_subfolder_is_read_in_all_its_parts(folder, tmp_path, monkeypatch, loc
     kinds = fathomer.hub.FathomerTokenizer, fathomer.hub.FathomerForSequenceClassification
     tokenizer = kinds[0].from_pretrained(name, subfolder="model")
     model = kinds[1].from_pretrained(name, subfolder="model", config=config)
-    assert tokenizer.words.vocabulary == tiny_artifact().tokenizer.vocabulary
+    assert tokenizer.word_tokenizer.vocabulary == tiny_artifact().tokenizer.vocabulary
     assert model.artifact.labels == tiny_artifact().labels
 
 

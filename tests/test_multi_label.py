@@ -18,7 +18,7 @@ from fathomer.errors import ArtifactError, ConfigError, DataError
 from fathomer.evaluate.calibrate import FEWEST, fit_temperature, tune_thresholds
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import make_report
-from fathomer.explain import draw
+from fathomer.explain import draw_prediction
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
@@ -235,8 +235,8 @@ def test_examples_of_the_other_mode_are_refused(predictor):
 def test_explaining_names_all_labels(predictor):
     text = ["The hotel was swift and cheap."]
     [several], [none] = predictor.predict(text), predictor.predict(text, abstain_below=1.0)
-    assert draw(several, max_depth=4, width=80).plain.startswith("cheap, fast  ")
-    assert draw(none, max_depth=4, width=80).plain.startswith("no label  ")
+    assert draw_prediction(several, max_depth=4, width=80).plain.startswith("cheap, fast  ")
+    assert draw_prediction(none, max_depth=4, width=80).plain.startswith("no label  ")
 
 
 def test_a_report_is_refused(predictor):

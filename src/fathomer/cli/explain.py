@@ -23,7 +23,7 @@ def explain(
     """
     from rich.console import Console
 
-    from fathomer.explain import draw, page
+    from fathomer.explain import draw_prediction, prediction_page
     from fathomer.files import write_atomically
     from fathomer.predictor import load
 
@@ -36,11 +36,11 @@ def explain(
     text = os.fsencode(text).decode("utf-8", "replace")  # a terminal may send any bytes
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:
-        write_atomically(html, page(prediction, max_depth=predictor.max_depth))
+        write_atomically(html, prediction_page(prediction, max_depth=predictor.max_depth))
         messages_console().print(f"{html}: written")
     if as_json:
         print_json(prediction.to_dict(words=True))
         return
     console = Console(highlight=False, soft_wrap=True)
     width = console.width if console.is_terminal else 100
-    console.print(draw(prediction, max_depth=predictor.max_depth, width=width))
+    console.print(draw_prediction(prediction, max_depth=predictor.max_depth, width=width))
