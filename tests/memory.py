@@ -17,7 +17,7 @@ from tests.data.large import peak
 
 def measure(folder: Path) -> dict[str, float]:
     """Answer the file; note the peak before and after."""
-    from fathomer.answer_file import Answering, answer_file
+    from fathomer.answer_file import AnswerRequest, answer_file
     from fathomer.data.records import Source, iterate_records
     from fathomer.predictor import load
 
@@ -25,7 +25,7 @@ def measure(folder: Path) -> dict[str, float]:
     predictor.predict(["one text, so that all libraries are at work"])
     loaded, began = peak(), time.perf_counter()
     source = Source(folder / "texts.csv", "text", None, "utf-8")
-    wanted = Answering(source, folder / "answers.csv", "m", depths=True)
+    wanted = AnswerRequest(source, folder / "answers.csv", "m", depths=True)
     texts = answer_file(predictor, iterate_records(source), wanted)
     seconds = round(time.perf_counter() - began, 1)
     return {"texts": texts, "loaded_mb": loaded, "done_mb": peak(), "seconds": seconds}

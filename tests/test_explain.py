@@ -64,7 +64,9 @@ def test_control_characters_and_very_long_words_do_no_harm():
 
 def test_a_cut_text_is_said_to_be_cut():
     assert "The text was cut" in drawn(prediction_of(("a", 1), truncated=True))
-    assert "The text was cut" in prediction_page(prediction_of(("a", 1), truncated=True), max_depth=9)
+    assert "The text was cut" in prediction_page(
+        prediction_of(("a", 1), truncated=True), max_depth=9
+    )
 
 
 @given(st.text(max_size=30))

@@ -17,7 +17,7 @@ def explain(
     max_depth: MaxDepth = None,
     as_json: Json = False,
 ) -> None:
-    """Show how deep each word of a text was read.
+    """Classify one text and show how deep each word was read.
 
     Example: fathomer explain model "not bad at all" --html depths.html
     """
@@ -33,7 +33,7 @@ def explain(
         raise DepthError(
             f"{folder}: words have no depth in the model {name}; fathomer predict shows its answers"
         )
-    text = os.fsencode(text).decode("utf-8", "replace")  # a terminal may send any bytes
+    text = os.fsencode(text).decode("utf-8", "replace")  # arguments can hold any bytes
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:
         write_atomically(html, prediction_page(prediction, max_depth=predictor.max_depth))
