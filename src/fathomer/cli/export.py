@@ -29,7 +29,7 @@ def export(
         print_json({"out": str(out), "labels": list(predictor.labels), **exported._asdict()})
         return
     print_line(f"{out}: {exported.bytes / 1e6:.1f} MB, ONNX opset {exported.opset}")
-    print_line(f"depth: {exported.depth}")
+    print_line(exported.depth)
     print_line(
         f"compared with the predictor: {exported.texts} texts in {exported.batches} batches, "
         f"largest difference {exported.largest_difference:.1g}"
