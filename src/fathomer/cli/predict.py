@@ -30,7 +30,10 @@ _UNREADABLE = {
 def predict(
     folder: Folder,
     file: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="Plain text, one per line, or csv, tsv, jsonl.")
+        str,
+        typer.Argument(
+            metavar="FILE|-", help="Plain text with one text per line, or csv, tsv, jsonl."
+        ),
     ] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
     abstain_below: Annotated[

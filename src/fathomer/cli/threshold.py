@@ -39,9 +39,9 @@ def threshold(
     encoding: Encoding = "utf-8",
     as_json: Json = False,
 ) -> None:
-    """Find the probability threshold for a wanted precision or recall.
+    """Find the threshold for a wanted precision or recall.
 
-    The result is a value for predict --abstain-below. Precision is the share of correct answers
+    The threshold is a probability, for predict --abstain-below. Precision is the share of correct answers
     among the answers given, recall the share of all texts that are answered correctly. In a
     multi-label model, every pair of text and label counts as one decision.
 

@@ -35,7 +35,7 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to save the model
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")]
 MatchParameters = Annotated[
     bool,
-    typer.Option("--match-parameters", help="Choose the hidden size that matches fathomer's size."),
+    typer.Option("--match-parameters", help="Give the model as many parameters as fathomer."),
 ]
 RecipeName = Annotated[
     str | None,
