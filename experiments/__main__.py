@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
-from fathomer.cli.scored import open_scored
 from fathomer.cli.train import train
 
 PROGRAM = "python -m experiments"
@@ -192,7 +192,7 @@ def depths(
         require("matplotlib", "plots")
         check_writable(plot)
     predictor = load(folder)
-    source = open_scored(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
+    source = open_evaluation_data(predictor, data, fold=fold, folds=folds, data_dir=data_dir)
     found = analyse_depths(predictor, source.evaluation_set)
     if plot:
         draw_depths(found, plot)

@@ -1,7 +1,5 @@
 """The paper's Tables 1 to 3 with our figures next to the published ones, and all comparisons."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -10,6 +8,7 @@ from experiments.comparison import RESAMPLES, compare
 from experiments.groups import Group, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
+from fathomer.answer_file import csv_line
 from fathomer.data.datasets import CORPORA, TABLE_1
 
 NOTHING = "–"
@@ -35,10 +34,7 @@ class Table:
 
     def to_csv(self) -> str:
         """Return the table as CSV, without title and note."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([self.header, *self.rows])
-        return file.getvalue()
+        return "".join(map(csv_line, [self.header, *self.rows]))
 
 
 def table1() -> Table:

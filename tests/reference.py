@@ -57,6 +57,8 @@ def commands_page() -> str:
 
 def _commands(path: str, group) -> Iterator[tuple]:
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         yield f"{path} {name}", command
         if hasattr(command, "commands"):
             yield from _commands(f"{path} {name}", command)

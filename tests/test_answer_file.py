@@ -1,4 +1,4 @@
-"""Answers to a whole file: what is written, and that it can be stopped anywhere and continued."""
+"""Answers for a whole file: what is written, and that a run can be interrupted and resumed."""
 
 import csv
 import io
@@ -6,15 +6,12 @@ import json
 from itertools import islice
 
 import pytest
+from fathomer.data.records import DELIMITERS, Source, iterate_records
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fathomer import answer_file as tables
-from fathomer.answer_file import Answering, answer_file, chunked
-from fathomer.data.reading import ReadOptions, read_rows
-from fathomer.data.tables import DELIMITERS
+from fathomer.answer_file import AnswerRequest, answer_file, chunked
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
-from fathomer.open_files import format_suffix
 from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact, tiny_examples
 
@@ -23,28 +20,27 @@ UNLABELLED = ReadOptions(label_column=None)
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch, tmp_path):
-    """Work in an empty folder, seven texts at a time."""
-    monkeypatch.setattr(tables, "CHUNK_TEXTS", 7)
+    """Work in an empty folder, in chunks of seven texts."""
+    monkeypatch.setattr("fathomer.answer_file.CHUNK_TEXTS", 7)
     monkeypatch.chdir(tmp_path)
 
 
-def wanted(name, folder, **options):
-    path = folder / name
-    suffix = format_suffix(path)
-    out = folder / f"out{suffix if suffix in DELIMITERS else '.jsonl'}"
-    return Answering(path, out, **{"model": "m", **options})
+def request_for(name, folder, **options):
+    source = Source(folder / name, "text", None, "utf-8")
+    out = folder / f"out{source.kind if source.kind in DELIMITERS else '.jsonl'}"
+    return AnswerRequest(source, out, **{"model": "m", **options})
 
 
 def answer(name, folder, *, resume=False, watch=iter, **options):
-    """Answer a file with the tiny model; give what was written."""
-    asked = wanted(name, folder, **options)
-    records = read_rows(asked.path, UNLABELLED)
-    answer_file(Predictor(tiny_artifact()), records, asked, resume=resume, watch=watch)
-    return asked.out.read_bytes().decode()
+    """Answer a file with the tiny model and return what was written."""
+    request = request_for(name, folder, **options)
+    records = iterate_records(request.source)
+    answer_file(Predictor(tiny_artifact()), records, request, resume=resume, watch=watch)
+    return request.out.read_bytes().decode()
 
 
-def write_table(folder, rows=30):
-    """Write a csv with newlines in its texts, of which every third is longer."""
+def write_input(folder, rows=30):
+    """Write a csv file whose texts contain newlines and differ in length."""
     lines = [
         f'{number},"{example.text}\nIt was ""{number}"".{" So so." * (number % 3)}",é\n'
         for number, example in enumerate(tiny_examples(rows))
@@ -56,12 +52,12 @@ def rows_of(text, delimiter=","):
     return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
 
 
-def left(folder):
+def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_label_that_is_not_probable_enough_is_left_empty(tmp_path):
-    write_table(tmp_path)
+def test_the_label_is_empty_if_it_is_not_probable_enough(tmp_path):
+    write_input(tmp_path)
     table = [row[3:] for row in rows_of(answer("in.csv", tmp_path, abstain_below=1.0))]
     assert table[0] == ["label", "probability"]
     assert all(label == "" and 0 < float(share) < 1 for label, share in table[1:])
@@ -71,8 +67,8 @@ def test_a_label_that_is_not_probable_enough_is_left_empty(tmp_path):
     assert 0 < found["probability"] < 1
 
 
-def test_a_table_keeps_its_columns_and_gets_the_answers_of_the_predictor(tmp_path):
-    write_table(tmp_path)
+def test_a_csv_file_keeps_its_columns_and_gets_the_answers_of_the_predictor(tmp_path):
+    write_input(tmp_path)
     header, *rows = rows_of(answer("in.csv", tmp_path, depths=True))
     before = rows_of((tmp_path / "in.csv").read_text(encoding="utf-8"))
     assert header == [*before[0], "label", "probability", "mean_depth"]
@@ -83,10 +79,10 @@ def test_a_table_keeps_its_columns_and_gets_the_answers_of_the_predictor(tmp_pat
         assert float(row[4]) == pytest.approx(max(prediction.probabilities.values()), abs=2e-6)
         depths = [word.depth for word in prediction.words]
         assert float(row[5]) == pytest.approx(sum(depths) / len(depths), abs=1e-4)
-    assert left(tmp_path) == ["in.csv", "out.csv"]
+    assert files_in(tmp_path) == ["in.csv", "out.csv"]
 
 
-def test_a_jsonl_keeps_its_values_and_gets_the_words(tmp_path):
+def test_a_jsonl_file_keeps_its_values_and_gets_the_words(tmp_path):
     before = {"n": [1, None], "text": "good film", "half": "\ud83d", "ü": "ü"}
     (tmp_path / "in.jsonl").write_text(json.dumps(before) + "\n\n" + '{"text": null}\n')
     first, second = map(json.loads, answer("in.jsonl", tmp_path, depths=True).splitlines())
@@ -96,7 +92,7 @@ def test_a_jsonl_keeps_its_values_and_gets_the_words(tmp_path):
     assert (second["text"], second["words"]) == (None, [])
 
 
-def test_plain_lines_become_the_lines_of_json_that_the_predictor_gives(tmp_path):
+def test_plain_lines_are_answered_with_lines_of_json(tmp_path):
     (tmp_path / "in.txt").write_text("good film\n\nbad", encoding="utf-8")
     answers = [json.loads(line) for line in answer("in.txt", tmp_path).splitlines()]
     predictions = Predictor(tiny_artifact()).predict(["good film", "", "bad"])
@@ -115,20 +111,20 @@ def test_plain_lines_become_the_lines_of_json_that_the_predictor_gives(tmp_path)
         ("text,predicted_label", "label,probability"),
     ],
 )
-def test_a_column_that_is_there_already_is_not_written_over(tmp_path, header, added):
+def test_an_existing_column_is_not_overwritten(tmp_path, header, added):
     cells = ",".join("x" for _ in header.split(","))
     (tmp_path / "in.csv").write_text(f"{header}\n{cells}\n", encoding="utf-8")
     assert answer("in.csv", tmp_path).splitlines()[0] == f"{header},{added}"
 
 
-def test_names_that_are_all_taken_are_an_error_that_leaves_nothing(tmp_path):
+def test_an_error_about_taken_column_names_leaves_no_files(tmp_path):
     (tmp_path / "in.csv").write_text("text,label,predicted_label\na,b,c\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"'label' and 'predicted_label' are both there already"):
+    with pytest.raises(DataError, match="'label' and 'predicted_label' both exist"):
         answer("in.csv", tmp_path)
-    assert left(tmp_path) == ["in.csv"]
+    assert files_in(tmp_path) == ["in.csv"]
 
 
-def test_a_key_that_only_a_later_object_has_is_not_written_over(tmp_path):
+def test_a_key_that_only_a_later_object_has_is_not_overwritten(tmp_path):
     lines = ['{"text": "a"}'] * 9 + ['{"text": "a", "label": "mine"}']
     (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(DataError, match=r"line 10: the key 'label' .*; 7 answers are kept, "):
@@ -141,7 +137,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @settings(max_examples=60)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1), tab=st.booleans())
 @example(rows=[("a\rb", "\r"), ("a\tb", ","), ('"', "\n")], tab=False)
-def test_any_cells_come_back_as_they_were(tmp_path_factory, rows, tab):
+def test_any_cells_survive_unchanged(tmp_path_factory, rows, tab):
     folder = tmp_path_factory.mktemp("cells")
     buffer, delimiter = io.StringIO(newline=""), "\t" if tab else ","
     csv.writer(buffer, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(
@@ -154,11 +150,11 @@ def test_any_cells_come_back_as_they_were(tmp_path_factory, rows, tab):
 
 
 class Stop(Exception):
-    """Stand for whatever ends the process."""
+    """Anything that ends the process."""
 
 
 def stopping_after(count):
-    """Let so many chunks pass, then stop."""
+    """Pass this many chunks through, then stop."""
 
     def watch(chunks):
         yield from islice(chunks, count)
@@ -168,13 +164,13 @@ def stopping_after(count):
 
 
 @pytest.mark.parametrize("chunks", range(6))
-def test_continued_answers_are_those_of_a_straight_run_byte_by_byte(tmp_path, chunks):
-    write_table(tmp_path)
+def test_a_resumed_run_writes_the_bytes_of_an_uninterrupted_one(tmp_path, chunks):
+    write_input(tmp_path)
     straight = answer("in.csv", tmp_path, depths=True)
     (tmp_path / "out.csv").unlink()
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, depths=True, watch=stopping_after(chunks))
-    assert left(tmp_path) == ["in.csv", "out.csv.partial", "out.csv.partial.json"]
+    assert files_in(tmp_path) == ["in.csv", "out.csv.partial", "out.csv.partial.json"]
     passed = []
 
     def watch(chunks):
@@ -183,12 +179,12 @@ def test_continued_answers_are_those_of_a_straight_run_byte_by_byte(tmp_path, ch
             yield chunk
 
     assert answer("in.csv", tmp_path, depths=True, resume=True, watch=watch) == straight
-    assert passed == [7, 7, 7, 7, 2][chunks:], "what was answered is not answered again"
-    assert left(tmp_path) == ["in.csv", "out.csv"]
+    assert passed == [7, 7, 7, 7, 2][chunks:], "answered chunks are not repeated"
+    assert files_in(tmp_path) == ["in.csv", "out.csv"]
 
 
-def test_half_a_line_after_the_last_notes_is_cut_off(tmp_path):
-    write_table(tmp_path)
+def test_an_incomplete_last_line_is_cut_off(tmp_path):
+    write_input(tmp_path)
     straight = answer("in.csv", tmp_path)
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(2))
@@ -197,27 +193,27 @@ def test_half_a_line_after_the_last_notes_is_cut_off(tmp_path):
     assert answer("in.csv", tmp_path, resume=True) == straight
 
 
-def test_a_bad_row_keeps_what_was_done_and_can_be_mended(tmp_path):
-    write_table(tmp_path)
+def test_a_bad_row_keeps_the_answers_so_far_and_can_be_fixed(tmp_path):
+    write_input(tmp_path)
     straight = answer("in.csv", tmp_path)
     content = (tmp_path / "in.csv").read_text(encoding="utf-8")
     (tmp_path / "in.csv").write_text(content.replace('17,"', "17,"), encoding="utf-8")
     with pytest.raises(DataError) as caught:
         answer("in.csv", tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / 'in.csv'}, line 36: 2 columns, but")
+    assert str(caught.value).startswith(f"{tmp_path / 'in.csv'}, line 36: ")
     assert str(caught.value).endswith("; 14 answers are kept, --resume continues")
     (tmp_path / "in.csv").write_text(content, encoding="utf-8")
     assert answer("in.csv", tmp_path, resume=True) == straight
 
 
-def test_a_bad_row_before_the_first_answer_leaves_nothing(tmp_path):
+def test_an_error_before_the_first_answer_leaves_no_files(tmp_path):
     (tmp_path / "in.csv").write_text('text\n"a\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"in\.csv, line 2: a quoted field .* is never closed$"):
+    with pytest.raises(DataError, match=r"in\.csv, line 2: "):
         answer("in.csv", tmp_path)
     (tmp_path / "in.csv").write_text("text\na\n", encoding="utf-8")
     with pytest.raises(DepthError):
         answer("in.csv", tmp_path, max_depth=9)
-    assert left(tmp_path) == ["in.csv"]
+    assert files_in(tmp_path) == ["in.csv"]
 
 
 @pytest.mark.parametrize(
@@ -229,8 +225,8 @@ def test_a_bad_row_before_the_first_answer_leaves_nothing(tmp_path):
         ({"abstain_below": 0.5}, "was made with --abstain-below = 0.0; use"),
     ],
 )
-def test_another_model_or_setting_does_not_continue(tmp_path, changed, message):
-    write_table(tmp_path)
+def test_a_run_cannot_be_resumed_with_another_model_or_option(tmp_path, changed, message):
+    write_input(tmp_path)
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(2))
     before = (tmp_path / "out.csv.partial").read_bytes()
@@ -240,53 +236,53 @@ def test_another_model_or_setting_does_not_continue(tmp_path, changed, message):
 
 
 @pytest.mark.parametrize("change", [("note", "remark"), ('13,"', '31,"'), (",é\n14", ",e\n14")])
-def test_another_input_does_not_continue(tmp_path, change):
-    write_table(tmp_path)
+def test_a_run_cannot_be_resumed_with_another_input(tmp_path, change):
+    write_input(tmp_path)
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(2))
     content = (tmp_path / "in.csv").read_text(encoding="utf-8")
     assert change[0] in content
     (tmp_path / "in.csv").write_text(content.replace(*change), encoding="utf-8")
-    with pytest.raises(ConfigError, match="its 14 answers are not those to the first 14 rows of"):
+    with pytest.raises(ConfigError, match="its 14 answers do not belong to the first 14 rows of"):
         answer("in.csv", tmp_path, resume=True)
 
 
-def test_an_input_that_has_become_shorter_does_not_continue(tmp_path):
+def test_a_run_cannot_be_resumed_with_a_shorter_input(tmp_path):
     (tmp_path / "in.txt").write_text("good\n" * 20, encoding="utf-8")
     with pytest.raises(Stop):
         answer("in.txt", tmp_path, watch=stopping_after(2))
     for count in (0, 13):
         (tmp_path / "in.txt").write_text("good\n" * count, encoding="utf-8")
-        with pytest.raises(ConfigError, match="its 14 answers are not those"):
+        with pytest.raises(ConfigError, match="its 14 answers do not belong"):
             answer("in.txt", tmp_path, resume=True)
 
 
-def test_a_stopped_run_is_neither_written_over_nor_made_up(tmp_path):
-    write_table(tmp_path)
-    with pytest.raises(MissingFileError, match=r"nothing to resume; run without --resume$"):
+def test_an_interrupted_run_is_neither_overwritten_nor_resumed_twice(tmp_path):
+    write_input(tmp_path)
+    with pytest.raises(MissingFileError, match=r"nothing to resume"):
         answer("in.csv", tmp_path, resume=True)
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(1))
-    with pytest.raises(ConfigError, match=r"from a run that was stopped; continue it with --res"):
+    with pytest.raises(ConfigError, match=r"out\.csv\.partial: .*--resume"):
         answer("in.csv", tmp_path)
     answer("in.csv", tmp_path, resume=True)
-    with pytest.raises(ConfigError, match=r"out\.csv: is complete; there is nothing to resume$"):
+    with pytest.raises(ConfigError, match=r"out\.csv: .*nothing to resume"):
         answer("in.csv", tmp_path, resume=True)
 
 
 @pytest.mark.parametrize("notes", [None, "", "[]", '{"bytes": 99999999, "notes": {}}'])
-def test_damaged_notes_are_not_trusted(tmp_path, notes):
-    write_table(tmp_path)
+def test_a_run_with_damaged_notes_cannot_be_resumed(tmp_path, notes):
+    write_input(tmp_path)
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(1))
     path = tmp_path / "out.csv.partial.json"
     path.unlink() if notes is None else path.write_text(notes, encoding="utf-8")
-    with pytest.raises(DataError, match="damaged; delete it and run without --resume"):
+    with pytest.raises(DataError, match="damaged"):
         answer("in.csv", tmp_path, resume=True)
 
 
-def test_the_old_answers_stay_until_the_new_ones_are_complete(tmp_path):
-    write_table(tmp_path)
+def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path):
+    write_input(tmp_path)
     (tmp_path / "out.csv").write_text("old", encoding="utf-8")
     with pytest.raises(Stop):
         answer("in.csv", tmp_path, watch=stopping_after(3))
@@ -295,7 +291,7 @@ def test_the_old_answers_stay_until_the_new_ones_are_complete(tmp_path):
 
 
 def test_chunks_are_bounded_by_texts_and_by_characters(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "CHUNK_CHARACTERS", 10)
+    monkeypatch.setattr("fathomer.answer_file.CHUNK_CHARACTERS", 10)
     (tmp_path / "in.txt").write_text("123456\n" * 3 + "\n" * 16 + "x" * 50, encoding="utf-8")
-    chunks = chunked(read_rows(tmp_path / "in.txt", UNLABELLED))
+    chunks = chunked(iterate_records(request_for("in.txt", tmp_path).source))
     assert [len(chunk) for chunk in chunks] == [2, 7, 7, 4]

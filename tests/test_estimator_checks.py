@@ -1,7 +1,7 @@
-"""scikit-learn's own checks of an estimator, on rows of numbers that are written as texts.
+"""scikit-learn's own estimator checks, run on rows of numbers that are spelled out as texts.
 
-The checks know only tables of numbers, and pass over an estimator of texts. So that they run all
-the same, :class:`Written` writes each number as a word; everything else is `TextClassifier`.
+The checks skip estimators of texts, because they only generate tables of numbers. `NumbersAsWords`
+turns each number into a word; everything else is `TextClassifier`.
 """
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -23,17 +23,17 @@ SETTINGS = {
 }
 
 
-class Written(fathomer.TextClassifier):
-    """Classify rows of numbers by what they look like when written out."""
+class NumbersAsWords(fathomer.TextClassifier):
+    """A classifier of rows of numbers, each number spelled out as a word."""
 
     def fit(self, X, y, sample_weight=None):
         if y is not None:
             X, y = validate_data(self, X, y)
-        return super().fit(written(X), y, sample_weight)
+        return super().fit(spelled_out(X), y, sample_weight)
 
     def predict_proba(self, X):
         check_is_fitted(self)
-        return super().predict_proba(written(validate_data(self, X, reset=False)))
+        return super().predict_proba(spelled_out(validate_data(self, X, reset=False)))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -42,21 +42,21 @@ class Written(fathomer.TextClassifier):
         return tags
 
 
-def written(rows):
+def spelled_out(rows):
     return [" ".join(f"{'abcdefghij'[k % 10]}{x:.0f}" for k, x in enumerate(row)) for row in rows]
 
 
-CANNOT_APPLY = {
+EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "batches are drawn at random, so a text with a weight of two is not that text twice"
+        "batches are random, so a text with weight two is not the same as that text twice"
     ),
-    "check_fit2d_1sample": "the message says 'only one label', where 'one class' is looked for",
+    "check_fit2d_1sample": "the message says 'only one label', but the check looks for 'one class'",
 }
 
 
 @parametrize_with_checks(
-    [Written(max_depth=2, hidden_size=4, epochs=3, settings=SETTINGS)],
-    expected_failed_checks=lambda _: CANNOT_APPLY,
+    [NumbersAsWords(max_depth=2, hidden_size=4, epochs=3, settings=SETTINGS)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
-def test_scikit_learn_finds_nothing_wrong(estimator, check):
+def test_the_checks_of_scikit_learn_pass(estimator, check):
     check(estimator)

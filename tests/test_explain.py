@@ -1,3 +1,5 @@
+"""The depth of each word, in a terminal and as a page."""
+
 import re
 
 import pytest
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fathomer.explain import draw, page
+from fathomer.explain import draw_prediction, prediction_page
 from fathomer.predictor import Prediction, Predictor, Word
 from tests.tiny import tiny_artifact
 
@@ -23,60 +25,62 @@ def drawn(prediction, *, width=80, colour=False):
         width=width, force_terminal=colour, color_system="truecolor" if colour else None
     )
     with console.capture() as captured:
-        console.print(draw(prediction, max_depth=9, width=width), soft_wrap=True)
+        console.print(draw_prediction(prediction, max_depth=9, width=width), soft_wrap=True)
     return captured.get()
 
 
-def test_each_word_stands_over_its_depth():
+def test_each_word_stands_above_its_depth():
     assert drawn(prediction_of(("not", 9), ("a", 1), ("bad", 5))) == (
         "good  75.0%, mean depth 5.0 of 9\n\nnot a  bad\n█9  ▁1 ▅5\n\n"
     )
 
 
-def test_words_and_depths_stay_aligned_when_characters_are_wide():
+def test_wide_characters_keep_words_and_depths_aligned():
     lines = drawn(prediction_of(("日本語", 3), ("x", 2))).splitlines()
     assert lines[2].index("x") == 4
     assert lines[3].index("▂2") == 7 == 2 * 3 + 1
 
 
-def test_long_texts_are_broken_into_lines():
+def test_long_texts_are_wrapped():
     lines = drawn(prediction_of(*[("word", 2)] * 30), width=40).splitlines()
     assert len(lines) > 8
     assert all(len(line) <= 40 for line in lines)
 
 
-def test_a_terminal_gets_colour_and_deeper_words_a_darker_one():
+def test_deeper_words_are_darker_in_a_terminal():
     text = drawn(prediction_of(("shallow", 1), ("deep", 9)), colour=True)
     shades = [sum(map(int, rgb)) for rgb in re.findall(r"48;2;(\d+);(\d+);(\d+)", text)]
     assert shades[0] > shades[1]
 
 
-def test_an_empty_text_can_be_drawn():
+def test_an_empty_text_is_drawn():
     assert drawn(prediction_of()).startswith("good  75.0%, no words")
 
 
-def test_control_characters_and_very_long_words_do_no_harm():
+def test_control_characters_are_replaced_and_long_words_are_cut():
     text = drawn(prediction_of(("\x1b[31mred", 1), ("x" * 300_000, 2)))
     assert "\x1b" not in text
     assert "…" in text
     assert len(text) < 300
 
 
-def test_a_cut_text_is_said_to_be_cut():
+def test_a_truncated_text_is_marked():
     assert "The text was cut" in drawn(prediction_of(("a", 1), truncated=True))
-    assert "The text was cut" in page(prediction_of(("a", 1), truncated=True), max_depth=9)
+    assert "The text was cut" in prediction_page(
+        prediction_of(("a", 1), truncated=True), max_depth=9
+    )
 
 
 @given(st.text(max_size=30))
-def test_text_is_never_taken_for_html(text):
-    content = page(prediction_of((f"<b>{text}<script>", 2)), max_depth=9)
+def test_text_is_escaped_in_the_page(text):
+    content = prediction_page(prediction_of((f"<b>{text}<script>", 2)), max_depth=9)
     assert "<script" not in content
     assert "<b>" not in content
     assert "&lt;script&gt;" in content
 
 
-def test_the_page_needs_nothing_else():
-    content = page(prediction_of(("fine", 3)), max_depth=9)
+def test_the_page_is_self_contained():
+    content = prediction_page(prediction_of(("fine", 3)), max_depth=9)
     assert not re.search(r"(src|href)\s*=|@import|url\(|https?:", content)
     assert '<meta charset="utf-8">' in content
 
@@ -86,4 +90,4 @@ def test_every_prediction_can_be_explained(text):
     predictor = Predictor(tiny_artifact())
     [prediction] = predictor.predict([text])
     assert prediction.label in drawn(prediction)
-    assert prediction.label in page(prediction, max_depth=predictor.max_depth)
+    assert prediction.label in prediction_page(prediction, max_depth=predictor.max_depth)

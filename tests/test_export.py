@@ -1,4 +1,4 @@
-"""The ONNX file answers as the predictor does, and stops where it stops."""
+"""The ONNX file gives the answers of the predictor, at the same depths."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import torch
 import fathomer
 from fathomer.artifact import Artifact
 from fathomer.errors import ConfigError, ExportError, MissingExtraError
-from fathomer.export import export, packed, serialise, trial_batches
+from fathomer.export import export, serialise
 from fathomer.files import sha256_of
 from fathomer.model import WordBatch
 from fathomer.predictor import Predictor
@@ -25,23 +25,24 @@ from tests.tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_exampl
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 
+from fathomer.export.network import NetworkGraph  # noqa: E402
+from fathomer.export.verify import pack_texts, sample_batches  # noqa: E402
 
-def opened(content, **options):
+
+def session_of(content, **options):
     settings = onnxruntime.SessionOptions()
     for name, value in options.items():
         setattr(settings, name, value)
     return onnxruntime.InferenceSession(content, settings, providers=["CPUExecutionProvider"])
 
 
-def asked(session, batch):
-    """Ask a graph for the answers to a batch of the network's."""
+def answers(session, batch):
+    """Run a session on a batch of the network."""
     names = ("words", "lengths", "unknown")
     return session.run(None, {name: getattr(batch, name).numpy() for name in names})
 
 
 def graph_of(network):
-    from fathomer.export.steps import NetworkGraph
-
     model = NetworkGraph(network).model()
     onnx.checker.check_model(model, full_check=True)
     return model.SerializeToString()
@@ -49,26 +50,26 @@ def graph_of(network):
 
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
 @pytest.mark.parametrize("depth", ["gumbel", "soft", "full"])
-def test_the_graph_answers_as_the_network_does(sequence, depth):
+def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
     network = random_network(sequence=sequence, depth=depth, max_positions=5)
-    session = opened(graph_of(network))
+    session = session_of(graph_of(network))
     texts = [random_texts(seed=number, texts=3 * number + 1) for number in range(5)]
     texts += [RAGGED, [[]], [[], []], [[3]], [[-1]]]
     batches = [*map(packed_ids, texts), WordBatch.from_ids([[1, 2, 3]]), WordBatch.from_ids([[]])]
     for batch in batches:
         with torch.inference_mode():
             expected = network(batch)
-        probabilities, depths = asked(session, batch)
+        probabilities, depths = answers(session, batch)
         np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
         assert depths.tolist() == expected.depths.tolist()
 
 
-def test_a_stopped_word_takes_part_in_no_product(tmp_path):
+def test_a_stopped_word_is_in_no_matrix_product(tmp_path):
     network = random_network()
-    session = opened(
+    session = session_of(
         graph_of(network), enable_profiling=True, profile_file_prefix=str(tmp_path / "p")
     )
-    _, depths = asked(session, packed_ids(RAGGED))
+    _, depths = answers(session, packed_ids(RAGGED))
     events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     width = 3 * network.config.hidden_size
     shapes = [
@@ -77,12 +78,12 @@ def test_a_stopped_word_takes_part_in_no_product(tmp_path):
         if event.get("args", {}).get("op_name") in ("MatMul", "Gemm", "FusedMatMul")
     ]
     running = [rows for rows, columns in shapes if columns == width and rows > 0]
-    running.remove(len(RAGGED))  # the last product is that of the texts, pooled to the same width
+    running.remove(len(RAGGED))  # the output layer, applied to pooled texts of the same width
     assert len(set(depths.tolist())) > 2
     assert running == [int((depths > layer).sum()) for layer in range(max(depths))]
 
 
-def test_the_file_runs_and_says_what_it_is(run, tmp_path):
+def test_the_file_runs_and_describes_itself(run, tmp_path):
     artifact = tiny_artifact()
     artifact.save(tmp_path / "model")
     code, out, err = run("export", "model", "--out", "model.onnx", "--json")
@@ -90,7 +91,7 @@ def test_the_file_runs_and_says_what_it_is(run, tmp_path):
     found = json.loads(out)
     assert found["bytes"] == (tmp_path / "model.onnx").stat().st_size
     assert found["largest_difference"] < 1e-5
-    session = opened(str(tmp_path / "model.onnx"))
+    session = session_of(str(tmp_path / "model.onnx"))
     about = session.get_modelmeta().custom_metadata_map
     assert tuple(json.loads(about["fathomer.labels"])) == artifact.labels
     assert json.loads(about["fathomer.settings"]) == artifact.recipe.to_dict()
@@ -98,23 +99,23 @@ def test_the_file_runs_and_says_what_it_is(run, tmp_path):
     tokenizer = json.loads(about["fathomer.tokenizer"])
     assert tokenizer["sha256"] == sha256_of(tmp_path / "model" / tokenizer["file"])
     texts = ["The film was lovely.", "", "Good?", "zzz " * 70, "bad"]
-    probabilities, _ = session.run(None, packed(texts, artifact)._asdict())
+    probabilities, _ = session.run(None, pack_texts(texts, artifact)._asdict())
     expected = fathomer.load(tmp_path / "model").predict(texts)
     np.testing.assert_allclose(
         probabilities, [list(p.probabilities.values()) for p in expected], atol=1e-6
     )
 
 
-def test_several_labels_are_answered_too(tmp_path):
+def test_a_multi_label_model_can_be_exported(tmp_path):
     predictor = Predictor(tagged_artifact())
     export(predictor, tmp_path / "model.onnx")
-    session = opened(str(tmp_path / "model.onnx"))
+    session = session_of(str(tmp_path / "model.onnx"))
     about = session.get_modelmeta().custom_metadata_map
     labels, thresholds = (
         json.loads(about[f"fathomer.{name}"]) for name in ("labels", "thresholds")
     )
     texts = [example.text for example in tagged(20)]
-    probabilities, _ = session.run(None, packed(texts, predictor.artifact)._asdict())
+    probabilities, _ = session.run(None, pack_texts(texts, predictor.artifact)._asdict())
     for row, answer in zip(probabilities, predictor.predict(texts), strict=True):
         np.testing.assert_allclose(row, list(answer.probabilities.values()), atol=1e-6)
         given = [label for label, p, low in zip(labels, row, thresholds, strict=True) if p >= low]
@@ -122,21 +123,21 @@ def test_several_labels_are_answered_too(tmp_path):
     assert max(probabilities.sum(1)) > 1.5
 
 
-def test_the_depth_is_said_on_the_screen(run, tmp_path):
+def test_the_command_prints_how_depth_is_handled(run, tmp_path):
     tiny_artifact().save(tmp_path / "model")
     code, out, _ = run("export", "model", "--out", "model.onnx")
     assert code == 0
-    assert "\ndepth adaptive: each word's depth is selected inside the graph" in out
+    assert "\nadaptive: each word's depth is selected inside the graph" in out
     assert re.search(r"compared with the predictor: \d+ texts in \d+ batches", out)
 
 
-def test_trial_texts_cover_what_is_special():
-    batches = list(trial_batches(["good", "film"]))
+def test_sample_batches_cover_the_special_cases():
+    batches = list(sample_batches(["good", "film"]))
     assert [""] in batches
     assert len({len(batch) for batch in batches}) >= 4
     lengths = {len(text.split()) for batch in batches for text in batch}
     assert {0, 1, 300} <= lengths
-    words = packed([text for batch in batches for text in batch], tiny_artifact())
+    words = pack_texts([text for batch in batches for text in batch], tiny_artifact())
     assert (words.words < 0).any()
     assert (words.words > 0).any()
 
@@ -145,15 +146,13 @@ def test_trial_texts_cover_what_is_special():
     ("broken", "message"),
     [("text_mean", "probabilities differ by"), ("select_depths", "depths differ")],
 )
-def test_a_graph_that_disagrees_is_not_written(tmp_path, monkeypatch, broken, message):
-    from fathomer.export.steps import NetworkGraph
-
+def test_a_graph_with_other_answers_is_not_written(tmp_path, monkeypatch, broken, message):
     def text_mean(self, h):
         return self.sum_over_text(self.on_grid(h))
 
     def select_depths(self, features):
         inner, _ = select(self, features)
-        return inner, self.op("Expand", self.number(1), self.op("Shape", "words"))
+        return inner, self.op("Expand", self.scalar(1), self.words.shape())
 
     select = NetworkGraph.select_depths
     monkeypatch.setattr(NetworkGraph, broken, locals()[broken])
@@ -162,7 +161,7 @@ def test_a_graph_that_disagrees_is_not_written(tmp_path, monkeypatch, broken, me
     assert list(tmp_path.iterdir()) == []
 
 
-def test_answers_that_are_not_numbers_are_not_written(tmp_path):
+def test_a_graph_with_nan_answers_is_not_written(tmp_path):
     artifact = deepcopy(tiny_artifact())
     artifact.network.output.bias.data.fill_(torch.nan)
     with pytest.raises(ExportError, match="probabilities differ by nan in a batch of 1 texts"):
@@ -170,16 +169,18 @@ def test_answers_that_are_not_numbers_are_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_models_are_refused_in_one_line(run, tmp_path):
-    recipe = TINY.updated({"model": {"name": "swem-concat"}, "train": {"epochs": 1}})
+def test_other_models_are_refused(run, tmp_path):
+    recipe = TINY.updated({"model": {"name": "bilstm"}, "train": {"epochs": 1}})
     fit(tiny_examples(), recipe).artifact.save(tmp_path / "model")
     code, out, err = run("export", "model", "--out", "model.onnx")
     assert (code, out) == (2, "")
-    assert err == "fathomer: the model swem-concat cannot be exported; only fathomer can\n"
+    assert err == "fathomer: the model bilstm cannot be exported; only fathomer can\n"
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_a_target_that_cannot_be_written_is_told_before_the_work(run, tmp_path, monkeypatch):
+def test_an_output_that_cannot_be_written_is_refused_before_the_model_is_loaded(
+    run, tmp_path, monkeypatch
+):
     monkeypatch.setattr(Artifact, "load", lambda folder: pytest.fail("the model was loaded"))
     (tmp_path / "folder").mkdir()
     code, _, err = run("export", "model", "--out", "missing/model.onnx")
@@ -192,13 +193,13 @@ def test_a_target_that_cannot_be_written_is_told_before_the_work(run, tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_a_missing_extra_is_named(monkeypatch, tmp_path):
+def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[onnx\]'"):
         export(Predictor(tiny_artifact()), tmp_path / "model.onnx")
 
 
-def test_a_model_beyond_what_onnx_holds_is_refused(monkeypatch):
-    monkeypatch.setattr("fathomer.export._LARGEST", 1000)
-    with pytest.raises(ExportError, match="larger than the 2 GB"):
+def test_a_model_larger_than_an_onnx_file_is_refused(monkeypatch):
+    monkeypatch.setattr("fathomer.export.MAX_BYTES", 1000)
+    with pytest.raises(ExportError, match="larger than 2 GB"):
         serialise(tiny_artifact())

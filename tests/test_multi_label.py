@@ -19,7 +19,7 @@ from fathomer.errors import ArtifactError, ConfigError, DataError
 from fathomer.evaluate.calibrate import MIN_SUPPORT, fit_temperature, tune_thresholds
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import make_report
-from fathomer.explain import draw
+from fathomer.explain import draw_prediction
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
@@ -238,8 +238,8 @@ def test_single_label_examples_are_refused(predictor):
 def test_explain_shows_all_labels(predictor):
     text = ["The hotel was swift and cheap."]
     [several], [none] = predictor.predict(text), predictor.predict(text, abstain_below=1.0)
-    assert draw(several, max_depth=4, width=80).plain.startswith("cheap, fast  ")
-    assert draw(none, max_depth=4, width=80).plain.startswith("no label  ")
+    assert draw_prediction(several, max_depth=4, width=80).plain.startswith("cheap, fast  ")
+    assert draw_prediction(none, max_depth=4, width=80).plain.startswith("no label  ")
 
 
 def test_a_report_is_refused(predictor):

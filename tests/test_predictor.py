@@ -1,3 +1,5 @@
+"""The predictor: one answer per text, whatever the text, the batch or the thread."""
+
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,7 +25,7 @@ def predictor():
 
 @settings(max_examples=150)
 @given(texts=st.lists(ANY_TEXT, max_size=5))
-def test_any_texts_get_one_sound_answer_each(texts):
+def test_every_text_gets_one_valid_answer(texts):
     predictions = Predictor(tiny_artifact()).predict(texts)
     assert len(predictions) == len(texts)
     for text, prediction in zip(texts, predictions, strict=True):
@@ -39,7 +41,7 @@ def test_any_texts_get_one_sound_answer_each(texts):
 
 @settings(max_examples=50)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=6), data=st.data())
-def test_an_answer_depends_neither_on_company_nor_on_order(texts, data):
+def test_an_answer_does_not_depend_on_the_batch_or_its_order(texts, data):
     predictor = Predictor(tiny_artifact())
     order = data.draw(st.permutations(range(len(texts))))
     together = predictor.predict([texts[i] for i in order])
@@ -49,23 +51,24 @@ def test_an_answer_depends_neither_on_company_nor_on_order(texts, data):
         assert together[place].probabilities == pytest.approx(alone.probabilities, abs=1e-5)
 
 
-def test_it_has_learned_what_it_was_taught(predictor):
+def test_the_training_labels_are_learned(predictor):
     labels = [p.label for p in predictor.predict(["The film was lovely.", "The book was awful."])]
     assert labels == ["positive", "negative"]
 
 
-def test_no_texts_get_no_answers(predictor):
+def test_an_empty_list_gets_an_empty_list(predictor):
     assert predictor.predict([]) == []
 
 
 def test_an_empty_text_is_answered(predictor):
     [prediction] = predictor.predict([""])
     assert prediction.words == ()
+    assert prediction.mean_depth is None
     assert not prediction.truncated
     assert prediction.label in predictor.labels
 
 
-def test_a_long_text_is_cut_and_marked(predictor):
+def test_a_long_text_is_marked_as_truncated(predictor):
     [short, long] = predictor.predict(["good " * 50, "good " * 51])
     assert (short.truncated, long.truncated) == (False, True)
     assert len(long.words) == 50
@@ -80,7 +83,7 @@ def test_ten_thousand_words_are_ordinary_input():
     assert not prediction.truncated
 
 
-def test_a_million_words_are_cut_and_answered_at_once(predictor):
+def test_a_text_of_a_million_words_is_truncated_quickly(predictor):
     text = "The film was good. " * 200_000
     begin = time.thread_time()
     [prediction] = predictor.predict([text])
@@ -89,24 +92,24 @@ def test_a_million_words_are_cut_and_answered_at_once(predictor):
     assert prediction.words == predictor.predict([text[:1000]])[0].words
 
 
-def test_a_stream_of_texts_takes_constant_memory():
-    """For more of them: python -m tests.memory 200000."""
+def test_answering_a_file_takes_constant_memory():
+    """Run ``python -m tests.memory 200000`` to measure more texts."""
     found = measure_apart(20_000)
     assert found["texts"] == 20_000
     assert found["done_mb"] - found["loaded_mb"] < 60
 
 
-def test_a_word_of_300000_characters_neither_hangs_nor_fails(predictor):
+def test_a_word_of_300000_characters_is_answered(predictor):
     [prediction] = predictor.predict(["x" * 300_000])
     assert [word.end for word in prediction.words] == [300_000]
 
 
-def test_unknown_words_are_told_apart_by_their_characters(predictor):
+def test_unknown_words_are_distinguished_by_their_characters(predictor):
     one, other = predictor.predict(["zzzzz", "qqqqq"])
     assert one.probabilities != other.probabilities
 
 
-def test_a_cap_on_the_depth_holds(predictor):
+def test_no_word_exceeds_max_depth(predictor):
     texts = [example.text for example in tiny_examples()]
     for cap in (1, 2):
         depths = {w.depth for p in predictor.predict(texts, max_depth=cap) for w in p.words}
@@ -115,24 +118,24 @@ def test_a_cap_on_the_depth_holds(predictor):
 
 
 @pytest.mark.parametrize("cap", [0, 5, -1])
-def test_a_cap_out_of_range_is_refused(predictor, cap):
+def test_a_max_depth_out_of_range_is_refused(predictor, cap):
     with pytest.raises(DepthError, match=rf"max_depth {cap}; use 1\.\.4"):
         predictor.predict(["good"], max_depth=cap)
 
 
-def test_a_single_string_is_not_taken_for_a_list_of_texts(predictor):
-    with pytest.raises(TypeError, match=r"for a single one write \[text\]"):
+def test_a_single_string_is_refused(predictor):
+    with pytest.raises(TypeError, match=r"for a single text, pass \[text\]"):
         predictor.predict("good film")
-    with pytest.raises(TypeError, match="text 1 is of type float, not a string"):
+    with pytest.raises(TypeError, match="text 1 has type float; expected a string"):
         predictor.predict(["good", float("nan")])
 
 
-def test_an_iterator_of_texts_is_answered_too(predictor):
+def test_texts_can_come_from_an_iterator(predictor):
     texts = ["good film", "bad film"]
     assert predictor.predict(text for text in texts) == predictor.predict(texts)
 
 
-def test_sixteen_threads_get_the_answers_of_one_thread(predictor):
+def test_threads_can_share_a_predictor(predictor):
     examples = [example.text for example in tiny_examples()]
     jobs = [[*examples[number : 3 * number + 5], f"zz{number}"] for number in range(16)]
     expected = [predictor.predict(texts) for texts in jobs]
@@ -150,7 +153,7 @@ def test_sixteen_threads_get_the_answers_of_one_thread(predictor):
         assert min(threads.map(work, range(16))) > 0
 
 
-def test_evaluation_agrees_with_prediction(predictor):
+def test_evaluate_agrees_with_predict(predictor):
     examples = tiny_examples()
     predictions = predictor.predict([example.text for example in examples])
     pairs = list(zip(predictions, examples, strict=True))
@@ -172,9 +175,9 @@ def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
     assert predictor.evaluate(tiny_examples()) != rounded.evaluate(tiny_examples())
 
 
-def test_without_vnni_int8_warns_and_answers_in_float32(predictor, monkeypatch):
-    monkeypatch.setattr("fathomer.predictor.int8_available", lambda: False)
-    with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; float32 is used instead"):
+def test_int8_without_vnni_warns_and_uses_float32(predictor, monkeypatch):
+    monkeypatch.setattr("fathomer.predictor.available", lambda: False)
+    with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; using float32 instead"):
         other = Predictor(predictor.artifact, precision="int8")
     assert other.predict(["a lovely film"]) == predictor.predict(["a lovely film"])
 
@@ -185,7 +188,7 @@ def test_an_unknown_precision_is_refused(predictor, tmp_path):
         load(tmp_path, precision="int4")
 
 
-def test_a_model_without_int8_says_so():
+def test_int8_is_refused_for_models_without_it():
     artifact = fit(tiny_examples(), TINY.updated({"model": {"name": "tfidf"}})).artifact
     with pytest.raises(ConfigError, match="the model tfidf has no int8 precision; use float32"):
         Predictor(artifact, precision="int8")

@@ -1,4 +1,4 @@
-"""The search for settings, as a user calls it."""
+"""The hyperparameter search and its command."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ QUICK = TINY.updated({"train": {"epochs": 1}})
 
 
 def stop_after(trials):
-    """Press Ctrl-C when so many trials have been reported."""
+    """Return a callback that raises KeyboardInterrupt after this many trials."""
     reported = []
 
     def report(trial):
@@ -40,7 +40,7 @@ def stop_after(trials):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Let a second pass whenever somebody looks at the clock: a trial then takes about ten."""
+    """Advance the clock by a second at every look: a trial then takes about ten."""
     seconds = count()
     monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))
 
@@ -52,7 +52,9 @@ def command(tmp_path):
     return ["tune", "data.csv", "--out", "found.toml", "--recipe", "tiny.toml"]
 
 
-def test_the_best_settings_become_a_recipe_and_a_search_goes_on(run, command, tmp_path, clock):
+def test_the_best_settings_become_a_recipe_and_the_search_can_continue(
+    run, command, tmp_path, clock
+):
     code, out, err = run(*command, "--minutes", "1", "--json")
     assert code == 0, err
     first = json.loads(out)["trials"]
@@ -61,7 +63,7 @@ def test_the_best_settings_become_a_recipe_and_a_search_goes_on(run, command, tm
     assert accuracies == sorted(accuracies, reverse=True)
     recipe = Recipe.from_toml(tmp_path / "found.toml")
     assert recipe.train.learning_rate == first[0]["settings"]["train.learning_rate"]
-    assert recipe.model.vocab_size == 0  # the data decides that anew
+    assert recipe.model.vocab_size == 0  # derived from the data again
     assert recipe.model.word_size == TINY.model.word_size
     code, out, _ = run(*command, "--minutes", "0.5")
     assert code == 0
@@ -72,28 +74,28 @@ def test_the_best_settings_become_a_recipe_and_a_search_goes_on(run, command, tm
 
 
 @pytest.mark.parametrize("minutes", ["0", "-1", "nan"])
-def test_no_time_is_told_in_one_line(run, command, tmp_path, minutes):
+def test_a_time_budget_of_zero_is_refused(run, command, tmp_path, minutes):
     code, out, err = run(*command, "--minutes", minutes)
     assert (code, out) == (2, "")
-    assert err == f"fathomer: tuning takes time; give more than {minutes} minutes\n"
+    assert err == f"fathomer: --minutes must be greater than 0, not {minutes}\n"
     assert not (tmp_path / "found.toml.trials").exists()
 
 
 @pytest.mark.parametrize("model", ["tfidf", "fasttext"])
-def test_a_model_that_takes_no_steps_is_not_tuned(run, command, tmp_path, model):
+def test_a_model_without_epochs_is_refused(run, command, tmp_path, model):
     code, out, err = run(*command, "--set", f"model.name={model}")
     assert (code, out) == (2, "")
-    assert err == f"fathomer: the model {model} has none of the settings that are tuned\n"
+    assert err == f"fathomer: the model {model} has no settings to tune\n"
     assert not (tmp_path / "found.toml.trials").exists()
 
 
-def test_too_small_a_cap_is_told_in_one_line(run, command):
+def test_a_size_limit_that_no_model_meets_is_refused(run, command):
     code, _, err = run(*command, "--max-mb", "0.001")
     assert code == 2
     assert err.startswith("fathomer: no model fits in 0.001 MB; with ")
 
 
-def test_the_cap_holds_for_the_file(tmp_path):
+def test_the_size_limit_holds_for_the_saved_file(tmp_path):
     artifact = tiny_artifact()
     artifact.save(tmp_path)
     size = (tmp_path / "model.safetensors").stat().st_size / 1e6
@@ -106,7 +108,7 @@ def test_the_cap_holds_for_the_file(tmp_path):
     assert megabytes(largest) <= 1.0
 
 
-def test_a_smaller_cap_holds_for_earlier_trials_too(tmp_path):
+def test_a_smaller_limit_also_applies_to_earlier_trials(tmp_path):
     search = partial(tune, tiny_examples(), QUICK, journal=tmp_path / "trials")
     free = search(minutes=1, report=stop_after(4)).trials
     cap = sorted(trial.megabytes for trial in free)[1]  # the smallest may be less deep than allowed
@@ -116,7 +118,7 @@ def test_a_smaller_cap_holds_for_earlier_trials_too(tmp_path):
     assert len(search(minutes=0.0001).trials) >= len(free) > len(capped)
 
 
-def test_ctrl_c_keeps_the_best_so_far(command, tmp_path):
+def test_ctrl_c_saves_the_best_so_far(command, tmp_path):
     full = [sys.executable, "-m", "fathomer", *command, "--minutes", "5"]
     process = subprocess.Popen(full, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     with process:
@@ -125,7 +127,9 @@ def test_ctrl_c_keeps_the_best_so_far(command, tmp_path):
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130, rest
-    assert rest.endswith("Stopped: the best so far is kept; the same command continues.\n")
+    assert rest.endswith(
+        "Stopped: the best settings so far are saved; the same command continues.\n"
+    )
     best = Recipe.from_toml(tmp_path / "found.toml")
     journal = tmp_path / "found.toml.trials"
     recipe = Recipe.from_toml(tmp_path / "tiny.toml")
@@ -142,12 +146,13 @@ def test_ctrl_c_between_two_trials_ends_the_search(tmp_path):
     assert len(tuned.trials) == 2
 
 
-def test_ctrl_c_before_the_first_trial_is_done_saves_nothing(run, command, tmp_path, monkeypatch):
+def test_ctrl_c_before_the_first_trial_ends_saves_nothing(run, command, tmp_path, monkeypatch):
     monkeypatch.setattr("fathomer.tune.fit", lambda *_, **__: stop_after(0)(None))
     code, out, err = run(*command)
-    assert (code, out, err) == (130, "", "Stopped: no trial was done, and nothing is written.\n")
+    assert (code, out) == (130, "")
+    assert err == "Stopped: no trial was finished, so nothing was written.\n"
     assert not (tmp_path / "found.toml").exists()
-    monkeypatch.undo()  # the settings as they are given come first all the same
+    monkeypatch.undo()  # the given settings still come first
     found = tune(
         tiny_examples(),
         Recipe.from_toml(tmp_path / "tiny.toml"),
@@ -158,14 +163,14 @@ def test_ctrl_c_before_the_first_trial_is_done_saves_nothing(run, command, tmp_p
     assert found.trials[0].settings["train.learning_rate"] == TINY.train.learning_rate
 
 
-def test_too_little_time_for_an_epoch_is_told_in_one_line(run, command, tmp_path):
+def test_a_time_budget_shorter_than_an_epoch_is_reported(run, command, tmp_path):
     code, out, err = run(*command, "--minutes", "0.00001")
     assert (code, out) == (2, "")
-    assert err == "fathomer: no trial got through an epoch in 1e-05 minutes; give more time\n"
+    assert err == "fathomer: no trial finished an epoch in 1e-05 minutes; increase --minutes\n"
     assert not (tmp_path / "found.toml").exists()
 
 
-def test_of_several_labels_micro_f1_decides(run, tmp_path, clock):
+def test_the_objective_with_several_labels_is_micro_f1(run, tmp_path, clock):
     examples = tagged(60)
     write_csv(tmp_path / "data.csv", examples)
     settings = [f"--set={path}={value}" for path, value in QUICK.changed_values().items()]
@@ -179,7 +184,7 @@ def test_of_several_labels_micro_f1_decides(run, tmp_path, clock):
     )
 
 
-def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
+def test_ctrl_c_during_a_training_ends_the_search(tmp_path, monkeypatch):
     calls = []
 
     def interrupted(*arguments, **options):
@@ -194,13 +199,13 @@ def test_ctrl_c_in_a_training_ends_the_search(tmp_path, monkeypatch):
     assert [trial.number for trial in tuned.trials] == [0]
 
 
-def test_trials_of_other_data_are_not_continued(tmp_path):
+def test_a_search_with_other_data_is_not_continued(tmp_path):
     tune(tiny_examples(), QUICK, minutes=0.005, journal=tmp_path / "trials")
     with pytest.raises(ConfigError, match="other data or another recipe"):
         tune(tiny_examples(40), QUICK, minutes=0.005, journal=tmp_path / "trials")
 
 
-def test_what_decides_a_score_decides_whether_trials_can_be_compared(tmp_path):
+def test_the_fingerprint_covers_labels_and_vectors(tmp_path):
     examples, vectors = tiny_examples(4), tmp_path / "vectors.txt"
     vectors.write_text("good 1 2\nbad 3 4\n", encoding="utf-8")
     several = replace(examples, multi_label=True)
@@ -208,7 +213,7 @@ def test_what_decides_a_score_decides_whether_trials_can_be_compared(tmp_path):
     assert len(set(found)) == 4
 
 
-def test_settings_that_diverge_do_not_end_the_search(tmp_path, monkeypatch):
+def test_diverging_settings_do_not_end_the_search(tmp_path, monkeypatch):
     calls = []
 
     def diverging(*arguments, **options):
@@ -224,11 +229,11 @@ def test_settings_that_diverge_do_not_end_the_search(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["garbage\n", "{}\n", "[1]\n"])
-def test_a_file_of_something_else_is_not_continued(run, command, tmp_path, content):
+def test_a_file_that_is_not_a_journal_is_refused(run, command, tmp_path, content):
     (tmp_path / "found.toml.trials").write_text(content, encoding="utf-8")
     code, _, err = run(*command)
     assert code == 2
-    assert err == "fathomer: found.toml.trials: holds no trials; delete it to begin again\n"
+    assert err == "fathomer: found.toml.trials: not a journal of trials; delete it to start again\n"
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
@@ -237,8 +242,8 @@ def test_a_missing_extra_is_named(monkeypatch, tmp_path):
         tune(tiny_examples(), TINY, minutes=1, journal=tmp_path / "trials")
 
 
-def test_a_label_s_only_text_cannot_be_held_out(run, command, tmp_path):
+def test_labels_with_a_single_text_leave_nothing_to_hold_out(run, command, tmp_path):
     (tmp_path / "data.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
     code, _, err = run(*command, "--minutes", "1")
     assert code == 2
-    assert err.endswith("tuning needs a held-out part; every label has a single text\n")
+    assert err.endswith("tuning needs a held-out part, but every label has only one text\n")

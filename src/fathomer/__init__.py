@@ -1,6 +1,6 @@
 """Fathomer: a text classifier that decides, word by word, how deep to read.
 
-The public names are loaded on first use, so that ``import fathomer`` stays light.
+Public names are imported on first use, so that ``import fathomer`` is fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Let ``python -m fathomer`` do what the ``fathomer`` command does."""
+"""Run ``python -m fathomer``, which is the same as the command ``fathomer``."""
 
 from fathomer.cli import main
 

@@ -1,8 +1,9 @@
-"""Answers to the texts of a whole file, written to another one in constant memory.
+"""Answers for a whole file: predictions written beside its rows, in constant memory.
 
-A table keeps its columns and gets new ones; plain lines are answered with lines of JSON. The work
-can be stopped at any moment, even by being killed, and continued: answers are written chunk by
-chunk, and the chunks hold the same texts whether or not the work was stopped.
+A csv, tsv or jsonl file keeps its columns and gets new ones; plain lines are answered with lines of
+JSON. The run can be interrupted at any time, even killed, and resumed. Rows are answered in chunks
+whose boundaries do not depend on interruptions, so a resumed run writes the same bytes as an
+uninterrupted one.
 """
 
 import hashlib
@@ -23,27 +24,28 @@ from fathomer.open_files import file_error, find_surrogate, format_suffix
 from fathomer.predictor import Prediction, Predictor
 
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
-"""What is answered at a time: enough for full batches, and little to answer again after a stop."""
+"""Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""
 
-_TO_QUOTE = re.compile('[,\t"\r\n]')
+_NEEDS_QUOTES = re.compile('[,\t"\r\n]')
 
 Watch = Callable[[Iterator[list[Row]]], Iterable[list[Row]]]
+"""A function that passes the chunks through, for example to show a progress bar."""
 
 
 @dataclass(frozen=True)
-class Answering:
-    """Hold what is asked for: the answers to which file go where, and which answers they are."""
+class AnswerRequest:
+    """A file to answer, the file to write, and the options of the predictions."""
 
     path: Path
     out: Path
     model: str
-    """Checksum of the model, so that no other one goes on where this one stopped."""
+    """Checksum of the model; a run cannot be resumed with a different one."""
     depths: bool = False
     max_depth: int | None = None
     abstain_below: float = 0.0
 
     def settings(self) -> dict[str, Any]:
-        """Name what must be the same for the answers to be the same."""
+        """Return everything that must stay the same when a run is resumed."""
         return {
             "model": self.model,
             "--depths": self.depths,
@@ -55,17 +57,17 @@ class Answering:
 def answer_file(
     predictor: Predictor,
     records: Iterator[Row],
-    wanted: Answering,
+    request: AnswerRequest,
     *,
     resume: bool = False,
     watch: Watch = iter,
 ) -> int:
-    """Answer all records and return their number; with ``resume``, go on where it was stopped."""
-    notes = {"settings": wanted.settings(), "rows": 0, "input": hashlib.sha256().hexdigest()}
-    with GrowingFile(wanted.out, notes, resume=resume) as file:
+    """Answer all records and return their number; ``resume`` continues an interrupted run."""
+    notes = {"settings": request.settings(), "rows": 0, "input": hashlib.sha256().hexdigest()}
+    with GrowingFile(request.out, notes, resume=resume) as file:
         try:
-            _check_settings(file, wanted.settings())
-            _answer_all(predictor, records, wanted, file, watch)
+            _check_settings(file, request.settings())
+            _answer_records(predictor, records, request, file, watch)
         except FathomerError as error:
             if not file.notes["rows"]:
                 file.discard()
@@ -77,58 +79,58 @@ def answer_file(
         return int(file.notes["rows"])
 
 
-def _check_settings(file: GrowingFile, now: dict[str, Any]) -> None:
-    """Refuse to continue what would not be the same answers."""
+def _check_settings(file: GrowingFile, settings: dict[str, Any]) -> None:
+    """Refuse to resume a run with a different model or different options."""
     before = file.notes["settings"]
-    for name in now:
-        if before.get(name) != now[name]:
+    for name in settings:
+        if before.get(name) != settings[name]:
             change = "another model" if name == "model" else f"{name} = {before.get(name)}"
             raise ConfigError(
                 f"{file.partial}: was made with {change}; use the same, or delete the file"
             )
 
 
-def _answer_all(
+def _answer_records(
     predictor: Predictor,
     records: Iterator[Row],
-    wanted: Answering,
+    request: AnswerRequest,
     file: GrowingFile,
     watch: Watch,
 ) -> None:
-    """Pass over the records that were answered before, then answer the others."""
+    """Skip the records that are already answered, then answer the rest chunk by chunk."""
     first = list(islice(records, 1))
     records = chain(first, records)
-    form = _Form(wanted, first[0].names if first else ())
+    writer = _AnswerWriter(request, first[0].names if first else ())
     rows, digest = file.notes["rows"], hashlib.sha256()
-    _add(digest, islice(records, rows))
+    _update(digest, islice(records, rows))
     if digest.hexdigest() != file.notes["input"]:
         raise ConfigError(
-            f"{file.partial}: its {rows:,} answers are not those to the first {rows:,} rows of "
-            f"{wanted.path}; restore them, or delete the file"
+            f"{file.partial}: its {rows:,} answers do not belong to the first {rows:,} rows of "
+            f"{request.path}; restore them, or delete the file"
         )
-    lines = [] if rows else form.header()
+    lines = [] if rows else writer.header()
     for chunk in watch(chunked(records)):
         texts = [record.text for record in chunk]
         predictions = predictor.predict(
-            texts, max_depth=wanted.max_depth, abstain_below=wanted.abstain_below
+            texts, max_depth=request.max_depth, abstain_below=request.abstain_below
         )
-        lines += map(form.line, chunk, predictions)
-        _add(digest, chunk)
+        lines += map(writer.line, chunk, predictions)
+        _update(digest, chunk)
         rows += len(chunk)
         notes = file.notes | {"rows": rows, "input": digest.hexdigest()}
         file.append("".join(lines).encode(), notes)
         lines = []
 
 
-def _add(digest: "hashlib._Hash", records: Iterable[Row]) -> None:
-    """Sum up what stands in records, wherever they stand."""
+def _update(digest: "hashlib._Hash", records: Iterable[Row]) -> None:
+    """Add the content of records to a digest, without their line numbers."""
     for record in records:
         content = json.dumps([record.text, record.names, record.values])
         digest.update(content.encode())
 
 
 def chunked(records: Iterable[Row]) -> Iterator[list[Row]]:
-    """Group records so that a chunk has neither too many texts nor, unless one has, characters."""
+    """Group records into chunks of bounded size; only a single long text can exceed the limit."""
     chunk: list[Row] = []
     characters = 0
     for record in records:
@@ -141,74 +143,76 @@ def chunked(records: Iterable[Row]) -> Iterator[list[Row]]:
         yield chunk
 
 
-class _Form:
-    """Write answers as lines of the kind of file that the texts came in."""
+class _AnswerWriter:
+    """A formatter of answers, as lines of the same kind of file as the input."""
 
-    def __init__(self, wanted: Answering, names: Sequence[str]) -> None:
-        self.path, self.depths, self.names = wanted.path, wanted.depths, names
-        self.kind = format_suffix(wanted.path)
+    def __init__(self, request: AnswerRequest, names: Sequence[str]) -> None:
+        self.path, self.depths, self.names = request.path, request.depths, names
+        self.kind = format_suffix(request.path)
+        self.delimiter = DELIMITERS.get(self.kind)
         added = ["label", "probability"]
-        if wanted.depths:
-            added.append("mean_depth" if self.kind in DELIMITERS else "words")
-        self.added = [self._free(name) for name in added]
+        if self.depths:
+            added.append("mean_depth" if self.delimiter else "words")
+        self.added = [self._free_name(name) for name in added]
 
-    def _free(self, name: str) -> str:
-        """Choose a name that no column has."""
+    def _free_name(self, name: str) -> str:
+        """Return ``name``, or a prefixed one if the input already has such a column."""
         taken = {name.strip().casefold() for name in self.names}
         for choice in (name, f"predicted_{name}"):
             if choice not in taken:
                 return choice
-        problem = f"the columns {name!r} and 'predicted_{name}' are both there already; rename one"
+        problem = f"the columns {name!r} and 'predicted_{name}' both exist already; rename one"
         raise file_error(self.path, problem, 1)
 
     def header(self) -> list[str]:
-        """Write the names of the columns, if this kind of file has them in a line of their own."""
-        if self.kind in DELIMITERS:
-            return [self._cells([*self.names, *self.added])]
-        return []
+        """Return the header line of a csv or tsv file; other kinds have none."""
+        return [csv_line([*self.names, *self.added], self.delimiter)] if self.delimiter else []
 
     def line(self, record: Row, prediction: Prediction) -> str:
-        """Write one answer."""
-        if self.kind not in TABLES:
-            return _json_line(prediction.to_dict(words=self.depths))
-        values = [_label(prediction), round(prediction.probabilities[prediction.best], 6)]
-        if self.kind in DELIMITERS:
-            depth = [_mean_depth(prediction)] if self.depths else []
-            return self._cells([*record.values, *values, *depth])
+        """Return the line that answers one record."""
+        if self.delimiter:
+            return self._row(record, prediction, self.delimiter)
+        if self.kind in TABLES:
+            return self._object(record, prediction)
+        return _json_line(prediction.to_dict(words=self.depths))
+
+    def _row(self, record: Row, prediction: Prediction, delimiter: str) -> str:
+        values = [*record.values, *_label_and_probability(prediction)]
+        if self.depths:
+            depth = prediction.mean_depth
+            values.append(None if depth is None else round(depth, 4))
+        return csv_line(values, delimiter)
+
+    def _object(self, record: Row, prediction: Prediction) -> str:
         if taken := set(self.added) & set(record.names):
-            problem = f"the key {min(taken)!r} is that of the answers, for the first row lacks it"
+            problem = f"the key {min(taken)!r} is used for the answers, as the first row lacks it"
             raise file_error(self.path, f"{problem}; rename it", record.line)
-        words = [prediction.to_dict(words=True)["words"]] if self.depths else []
-        answer = dict(zip(self.added, [*values, *words], strict=True))
-        return _json_line(dict(zip(record.names, record.values, strict=True)) | answer)
-
-    def _cells(self, values: list[Any]) -> str:
-        # The csv module of Python 3.11 does not quote a lone carriage return.
-        return DELIMITERS[self.kind].join(map(_quoted, map(_cell, values))) + "\n"
+        values = [*record.values, *_label_and_probability(prediction)]
+        if self.depths:
+            values.append([word._asdict() for word in prediction.words])
+        return _json_line(dict(zip([*record.names, *self.added], values, strict=True)))
 
 
-def _label(prediction: Prediction) -> str | None:
-    """Write the label, or several as they are read; one that is not given is nothing."""
+def _label_and_probability(prediction: Prediction) -> tuple[str | None, float]:
+    """Return the label and its probability; several labels are joined as in a training file."""
     labels = prediction.labels
-    return prediction.label if labels is None else SEPARATOR.join(labels)
+    label = prediction.label if labels is None else SEPARATOR.join(labels)
+    return label, round(prediction.probabilities[prediction.best], 6)
+
+
+def csv_line(values: Iterable[Any], delimiter: str = ",") -> str:
+    """Return one line of a csv or tsv file; None becomes an empty cell."""
+    return delimiter.join(map(_cell, values)) + "\n"
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _quoted(cell: str) -> str:
+    # Python 3.11's csv module would leave a lone carriage return unquoted.
+    cell = "" if value is None else str(value)
     doubled = cell.replace('"', '""')
-    return f'"{doubled}"' if _TO_QUOTE.search(cell) else cell
-
-
-def _mean_depth(prediction: Prediction) -> float | str:
-    """Average the depths of the words; without words there is nothing to write."""
-    words = prediction.words
-    return round(sum(word.depth for word in words) / len(words), 4) if words else ""
+    return f'"{doubled}"' if _NEEDS_QUOTES.search(cell) else cell
 
 
 def _json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
-    # Half a surrogate pair can be written escaped only.
+    # A lone surrogate cannot be encoded as UTF-8, only escaped.
     return (json.dumps(content) if find_surrogate(line) else line) + "\n"

@@ -1,4 +1,4 @@
-"""The classifier as scikit-learn knows classifiers: ``fit``, ``predict``, ``predict_proba``."""
+"""A scikit-learn estimator: ``fit``, ``predict``, ``predict_proba`` on lists of texts."""
 
 import math
 import tempfile
@@ -21,16 +21,24 @@ from fathomer.errors import ArtifactError, DataError
 from fathomer.predictor import Prediction, Predictor, checked_texts
 from fathomer.train.fit import check_folder, fit
 
-AT_A_TIME = 1000
-"""Texts whose words are held in memory while their probabilities are asked for."""
+CHUNK_TEXTS = 1000
+"""Texts per call of the predictor, which keeps the words of all of them in memory."""
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classify texts, reading each word to a depth of its own.
+    """A scikit-learn classifier of texts that selects a depth for every word.
 
-    ``class_weight`` is ``"balanced"``, or says how much each label counts. With ``warm_start``, a
-    second ``fit`` goes on from the first one's weights and words. ``settings`` changes any other
-    setting by its name, as ``--set`` does: ``settings={"train.learning_rate": 0.002}``.
+    - ``max_depth``: largest number of steps a word can take.
+    - ``hidden_size``: width of the word and sentence states.
+    - ``epochs``: passes over the training texts.
+    - ``seed``: seed of everything random, including the held-out split.
+    - ``class_weight``: ``"balanced"``, or a dict of label weights.
+    - ``warm_start``: whether a second ``fit`` continues from the first one's weights and vocabulary.
+    - ``vectors``: file of pretrained word vectors.
+    - ``settings``: any other settings by name, as for ``--set``:
+      ``settings={"train.learning_rate": 0.002}``.
+
+    After ``fit``, ``classes_`` holds the labels and ``predictor_`` the :class:`fathomer.Predictor`.
 
     >>> texts, labels = ["good film", "bad film"] * 8, ["yes", "no"] * 8
     >>> classifier = TextClassifier(max_depth=2, hidden_size=8, epochs=1).fit(texts, labels)
@@ -62,10 +70,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Iterable[str], y: Iterable[Any], sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from texts and their labels; each text counts as much as its weight."""
+        """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text."""
         texts, labels = checked_texts(X), _checked_labels(y)
         if len(texts) != len(labels):
-            raise DataError(f"{len(texts)} texts, but {len(labels)} labels")
+            raise DataError(
+                f"{len(texts)} texts, but {len(labels)} labels; expected one label per text"
+            )
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         fitted = fit(
             self._examples(texts, labels, sample_weight),
@@ -73,7 +83,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             vectors=Path(self.vectors) if self.vectors else None,
             start=first.artifact if first else None,
         )
-        if fitted.interrupted:  # a search over many fits must end too
+        if fitted.interrupted:  # so that Ctrl-C also ends a search over many fits
             raise KeyboardInterrupt
         if first is None:
             self.classes_ = np.unique(labels)
@@ -82,40 +92,42 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
-        """Give the most probable label of each text."""
+        """Return the most probable label of each text."""
         probabilities = self.predict_proba(X)
         best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return best
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
-        """Give the probabilities of the labels, in the order of ``classes_``."""
+        """Return the probability of each label for each text, in the order of ``classes_``."""
         names = [str(label) for label in self._fitted().classes_.tolist()]
         texts = checked_texts(X)
         rows = [
             [answer.probabilities[name] for name in names]
-            for start in range(0, len(texts), AT_A_TIME)
-            for answer in self.explain(texts[start : start + AT_A_TIME])
+            for start in range(0, len(texts), CHUNK_TEXTS)
+            for answer in self.explain(texts[start : start + CHUNK_TEXTS])
         ]
         return np.asarray(rows, dtype=np.float64).reshape(-1, len(names))
 
     def explain(self, X: Iterable[str]) -> list[Prediction]:
-        """Give the full answers: labels, probabilities, and how deep each word was read."""
+        """Return full predictions: labels, probabilities, and the depth of each word."""
         return self._fitted().predictor_.predict(checked_texts(X))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model to a folder, for :meth:`load`, :func:`fathomer.load` and commands."""
+        """Save the model to a folder for :meth:`load`, :func:`fathomer.load` or the commands."""
         artifact = self._fitted().predictor_.artifact
         check_folder(Path(folder), resume=False)
         artifact.save(Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read a saved model back; labels that were numbers are numbers again."""
+        """Load a saved model; numeric and boolean labels get their type back."""
         artifact = Artifact.load(Path(folder))
         if artifact.recipe.model.multi_label:
-            raise ArtifactError(f"{folder}: gives several labels per text; use fathomer.load")
+            raise ArtifactError(
+                f"{folder}: the model gives several labels per text; use fathomer.load"
+            )
         changed = artifact.recipe.changed_values()
-        for name in ("vocab_size", "num_labels", "fixed_words"):  # what the data decides
+        for name in ("vocab_size", "num_labels", "fixed_words"):  # derived from the data
             changed.pop(f"model.{name}", None)
         defaults = Recipe()
         classifier = cls(
@@ -128,7 +140,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         classifier.classes_ = np.asarray(artifact.metrics.get("classes", artifact.labels))
         if sorted(map(str, classifier.classes_.tolist())) != sorted(artifact.labels):
-            raise ArtifactError(f"{folder}: its classes are not its labels")
+            raise ArtifactError(f"{folder}: the classes in metrics.json do not match the labels")
         classifier.predictor_ = Predictor(artifact)
         return classifier
 
@@ -170,7 +182,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Hand over a fitted model as the files that it is saved in, not as objects."""
+        """Pickle a fitted model as the bytes of its saved files, not as Python objects."""
         state = dict(super().__getstate__())
         if "predictor_" in state:
             state["predictor_"] = self.predictor_.artifact.to_files()
@@ -186,11 +198,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _checked_labels(y: Iterable[Any]) -> NDArray[Any]:
-    """Take one label per text, of any type that an array can hold; refuse all else."""
+    """Return labels as a one-dimensional array; raise an error if any is missing."""
     if y is None:
-        raise DataError("a text classifier requires y to be passed, but the target y is None")
+        raise DataError("TextClassifier requires y to be passed, but the target y is None")
     given = y if hasattr(y, "__array__") else list(y)
-    if getattr(given, "dtype", None) != np.float64:  # whose NaN are named below
+    if (
+        getattr(given, "dtype", None) != np.float64
+    ):  # NaN in float arrays is reported by scikit-learn below
         for number, label in enumerate(given):
             if label is None or _is_nan(label) or (isinstance(label, str) and not label.strip()):
                 raise DataError(f"label {number} is missing ({label!r})")

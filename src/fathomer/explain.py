@@ -1,4 +1,4 @@
-"""How deep each word was read: drawn in a terminal, and as one self-contained page."""
+"""The depth of each word, drawn for a terminal or written as a self-contained HTML page."""
 
 import html
 from collections.abc import Iterator
@@ -7,24 +7,24 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from fathomer.pages import self_contained
+from fathomer.html_page import html_page
 from fathomer.predictor import Prediction, Word
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SHALLOW, _DEEP = (222, 235, 247), (8, 48, 107)
 
 
-def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
-    """Draw the answer, and under each word a bar and a number for its depth."""
+def draw_prediction(prediction: Prediction, *, max_depth: int, width: int) -> Text:
+    """Draw the answer, with a bar and a number for the depth under each word."""
     drawing = Text(no_wrap=True, overflow="ignore")
-    drawing.append(title(prediction), style="bold")
-    drawing.append(f"  {summary(prediction, max_depth=max_depth)}\n")
+    drawing.append(_title(prediction), style="bold")
+    drawing.append(f"  {_summary(prediction, max_depth=max_depth)}\n")
     for row in _rows(prediction.words, width):
         words, depths = Text(), Text()
         for word in row:
             columns = _columns(word) + 1
-            words.append(_shown(word), style=_shade(word.depth, max_depth))
-            words.append(" " * (columns - cell_len(_shown(word))))
+            words.append(_printable(word), style=_shade(word.depth, max_depth))
+            words.append(" " * (columns - cell_len(_printable(word))))
             bar = _BARS[round((len(_BARS) - 1) * _share(word.depth, max_depth))]
             depths.append(f"{bar}{word.depth}".ljust(columns))
         for line in (words, depths):
@@ -36,24 +36,23 @@ def draw(prediction: Prediction, *, max_depth: int, width: int) -> Text:
     return drawing
 
 
-def title(prediction: Prediction) -> str:
-    """Name the label, or all of several."""
+def _title(prediction: Prediction) -> str:
+    """Return the predicted label, or all of them in a multi-label model."""
     if prediction.labels is None:
         return prediction.best
     return ", ".join(prediction.labels) or "no label"
 
 
-def summary(prediction: Prediction, *, max_depth: int) -> str:
-    """Say probability and mean depth in a line."""
+def _summary(prediction: Prediction, *, max_depth: int) -> str:
+    """Return the probability and the mean depth in one line."""
     line = f"{prediction.probabilities[prediction.best]:.1%}"
-    if not prediction.words:
+    if prediction.mean_depth is None:
         return f"{line}, no words"
-    mean = sum(word.depth for word in prediction.words) / len(prediction.words)
-    return f"{line}, mean depth {mean:.1f} of {max_depth}"
+    return f"{line}, mean depth {prediction.mean_depth:.1f} of {max_depth}"
 
 
-def page(prediction: Prediction, *, max_depth: int) -> str:
-    """Write a page that needs nothing else: words shaded and raised by their depth."""
+def prediction_page(prediction: Prediction, *, max_depth: int) -> str:
+    """Return a self-contained HTML page; deeper words are darker and stand higher."""
     words = "\n".join(
         f'<span class="word" style="--share:{_share(word.depth, max_depth):.3f}" '
         f'title="depth {word.depth}">{html.escape(word.text)}<sub>{word.depth}</sub></span>'
@@ -65,33 +64,34 @@ def page(prediction: Prediction, *, max_depth: int) -> str:
         for label, probability in prediction.probabilities.items()
     )
     cut = "<p>The text was cut: it has more words than the model reads.</p>"
-    label = html.escape(title(prediction))
+    label = html.escape(_title(prediction))
     body = _BODY.format(
         label=label,
-        summary=html.escape(summary(prediction, max_depth=max_depth)),
+        summary=html.escape(_summary(prediction, max_depth=max_depth)),
         words=words,
         bars=bars,
         cut=cut if prediction.truncated else "",
     )
-    return self_contained(f"{label}: how deep each word was read", body, style=_STYLE)
+    return html_page(f"{label}: how deep each word was read", body, style=_STYLE)
 
 
 def _share(depth: int, max_depth: int) -> float:
+    """Scale a depth to 0 (shallowest) .. 1 (deepest)."""
     return (depth - 1) / max(1, max_depth - 1)
 
 
-def _shown(word: Word) -> str:
-    """Give the word as it may be printed: a very long one is cut, control characters are not."""
+def _printable(word: Word) -> str:
+    """Return the word without control characters, cut to 40 characters."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word.text[:40])
     return text if len(word.text) <= 40 else text[:39] + "…"
 
 
 def _columns(word: Word) -> int:
-    return max(cell_len(_shown(word)), len(f"▁{word.depth}"))
+    return max(cell_len(_printable(word)), len(f"▁{word.depth}"))
 
 
 def _rows(words: tuple[Word, ...], width: int) -> Iterator[list[Word]]:
-    """Break the words into lines of the terminal."""
+    """Wrap the words into lines of at most ``width`` columns."""
     row: list[Word] = []
     used = 0
     for word in words:

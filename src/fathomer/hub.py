@@ -1,8 +1,8 @@
-"""Model folders for Hugging Face's `transformers`: importing this module registers them.
+"""Hugging Face `transformers` support: importing this module registers Fathomer's models.
 
 ``AutoConfig``, ``AutoTokenizer``, ``AutoModelForSequenceClassification`` and
-``pipeline("text-classification")`` then read the folder that training has written, and
-``save_pretrained`` writes the same kind of folder: one format, with its checksums.
+``pipeline("text-classification")`` then read the folders written by training, and
+``save_pretrained`` writes such a folder again, checksums included.
 """
 
 from collections.abc import Sequence
@@ -39,29 +39,29 @@ from transformers import (  # noqa: E402
 )
 from transformers.modeling_outputs import SequenceClassifierOutput  # noqa: E402
 
-_DOWNLOAD = ("revision", "token", "cache_dir", "local_files_only")
-"""What of the many options of ``from_pretrained`` says where a model comes from."""
+_DOWNLOAD_OPTIONS = ("revision", "token", "cache_dir", "local_files_only")
+"""Options of ``from_pretrained`` that are passed on to the download."""
 
 
 def find_folder(name: str | Path, options: dict[str, Any]) -> Path:
-    """Find a model: a folder here, or a repository that is downloaded, or a folder in these."""
+    """Return the folder of a model: a local one, or a downloaded repository."""
     subfolder = options.get("subfolder") or ""
     if Path(name).is_dir():
         return Path(name, subfolder)
-    chosen = {key: options[key] for key in _DOWNLOAD if options.get(key) is not None}
+    chosen = {key: options[key] for key in _DOWNLOAD_OPTIONS if options.get(key) is not None}
     return Path(snapshot_download(str(name), **chosen), subfolder)
 
 
 def refuse_upload(options: dict[str, Any]) -> None:
-    """Refuse the option of ``save_pretrained`` that asks for an upload: nothing is uploaded here."""
+    """Raise an error for ``push_to_hub=True``: ``save_pretrained`` does not upload."""
     if options.get("push_to_hub"):
         raise ConfigError(
-            "save_pretrained uploads nothing; leave push_to_hub out and upload the folder"
+            "save_pretrained does not upload; omit push_to_hub and upload the folder yourself"
         )
 
 
 class FathomerConfig(PreTrainedConfig):  # type: ignore[misc]
-    """Show ``config.json`` of a model folder as `transformers` knows settings."""
+    """The ``config.json`` of a model folder, as a `transformers` config."""
 
     model_type = "fathomer"
     labels: list[str] | None = None
@@ -71,7 +71,7 @@ class FathomerConfig(PreTrainedConfig):  # type: ignore[misc]
         if self.labels is not None:
             self.id2label = dict(enumerate(self.labels))
             self.label2id = {label: number for number, label in enumerate(self.labels)}
-        if self.recipe is not None:  # a pipeline applies a sigmoid or a softmax accordingly
+        if self.recipe is not None:  # tells a pipeline to apply a sigmoid or a softmax
             several = Recipe.from_dict(self.recipe).model.multi_label
             kind = "multi_label" if several else "single_label"
             self.problem_type = f"{kind}_classification"
@@ -79,58 +79,60 @@ class FathomerConfig(PreTrainedConfig):  # type: ignore[misc]
 
 
 class FathomerTokenizer(PreTrainedTokenizerFast):  # type: ignore[misc]
-    """Split texts as the predictor does; an unknown word has id 0 and its spelling."""
+    """The tokenizer of a model folder; an unknown word has id 0 and its spelling in bytes."""
 
-    model_input_names = ["input_ids", "attention_mask", "spellings"]  # noqa: RUF012 (as declared there)
+    model_input_names = ["input_ids", "attention_mask", "spellings"]  # noqa: RUF012 (declared so in the base class)
 
     def __init__(self, tokenizer: Tokenizer, config: TextConfig) -> None:
         engine = Engine.from_str(tokenizer.to_json())
         super().__init__(
             tokenizer_object=engine,
             unk_token=UNKNOWN,
-            pad_token=UNKNOWN,  # only the mask tells where a text ends
+            pad_token=UNKNOWN,  # padding is recognised by the mask alone
             model_max_length=config.max_words,
         )
-        self.words, self.text_config = tokenizer, config
+        self.word_tokenizer, self.text_config = tokenizer, config
 
     @classmethod
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | Path, *_: Any, **options: Any
     ) -> "FathomerTokenizer":
-        """Read the tokenizer of a model folder."""
+        """Load the tokenizer of a model folder."""
         folder = find_folder(pretrained_model_name_or_path, options)
         recipe = Recipe.from_dict(read_config(folder)["recipe"])
         return cls(Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8")), recipe.text)
 
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> tuple[str]:
-        """Write ``tokenizer.json`` just as the model folder has it."""
+        """Write ``tokenizer.json`` exactly as in the model folder."""
         refuse_upload(options)
         path = Path(save_directory) / TOKENIZER
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, self.words.to_json())
+        write_atomically(path, self.word_tokenizer.to_json())
         return (str(path),)
 
     def __call__(self, text: str | Sequence[str], **_: Any) -> BatchEncoding:
-        """Encode one text or several; the shorter ones are padded."""
+        """Encode one text or several, padded to the longest."""
         texts, config = [text] if isinstance(text, str) else list(text), self.text_config
-        words = self.words.encode(texts, max_words=config.max_words)
+        words = self.word_tokenizer.encode(texts, max_words=config.max_words)
         encoded = EncodedTexts.from_words(words, max_chars=config.max_chars)
-        shape = len(texts), int(encoded.lengths.max(initial=0))
-        ids, mask = np.full(shape, UNKNOWN_ID), np.zeros(shape, dtype=np.int64)
-        spellings = np.zeros((*shape, config.max_chars), dtype=np.uint8)
-        for row, length in enumerate(encoded.lengths):
-            found = encoded.ids[encoded.starts[row] : encoded.starts[row + 1]]
-            ids[row, :length], mask[row, :length] = np.maximum(found, UNKNOWN_ID), 1
-            width = encoded.unknown.shape[1]
-            spellings[row, np.flatnonzero(found < 0), :width] = encoded.unknown[
-                -1 - found[found < 0]
-            ]
-        arrays = {"input_ids": ids, "attention_mask": mask, "spellings": spellings}
+        is_word = np.arange(encoded.lengths.max(initial=0)) < encoded.lengths[:, None]
+        ids = np.full(is_word.shape, UNKNOWN_ID, dtype=np.int64)
+        ids[is_word] = np.maximum(encoded.ids, UNKNOWN_ID)
+        is_unknown, width = encoded.ids < 0, encoded.unknown.shape[1]
+        spelled = np.zeros((len(encoded.ids), config.max_chars), dtype=np.uint8)
+        spelled[is_unknown, :width] = encoded.unknown[-1 - encoded.ids[is_unknown]]
+        spellings = np.zeros((*is_word.shape, config.max_chars), dtype=np.uint8)
+        spellings[is_word] = spelled
+        arrays = {
+            "input_ids": ids,
+            "attention_mask": is_word.astype(np.int64),
+            "spellings": spellings,
+        }
         return BatchEncoding({name: torch.from_numpy(array) for name, array in arrays.items()})
 
 
 class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
-    """Classify texts, reading each word to a depth of its own."""
+    """A trained model for `transformers`; the network selects a depth for every word."""
 
     config_class = FathomerConfig
     base_model_prefix = "network"
@@ -142,7 +144,7 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         if artifact is not None:
             self.network = artifact.network
             return
-        assert config.recipe is not None, "a recipe says how large the network is"
+        assert config.recipe is not None, "the config has no recipe to build the network from"
         self.network = build_model(Recipe.from_dict(config.recipe).model)
 
     @classmethod
@@ -153,24 +155,24 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         config: FathomerConfig | None = None,
         **options: Any,
     ) -> "FathomerForSequenceClassification":
-        """Read a model folder; its checksums are compared."""
+        """Load a model folder and verify its checksums."""
         folder = find_folder(pretrained_model_name_or_path, options)
         artifact = Artifact.load(folder)
         config = config or FathomerConfig.from_pretrained(folder)
         if tuple(config.id2label.values()) != artifact.labels:
             labels = ", ".join(artifact.labels)
             raise ConfigError(
-                f"{folder}: the given config has other labels than the model ({labels})"
+                f"{folder}: the config's labels differ from those of the model ({labels})"
             )
         model = cls(config, artifact)
         model.eval()
         return model
 
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> None:
-        """Write the folder that :func:`fathomer.load` reads."""
+        """Write a folder that :func:`fathomer.load` can read."""
         refuse_upload(options)
         if self.artifact is None:
-            raise ArtifactError("a model without labels and tokenizer cannot be saved; train one")
+            raise ArtifactError("a model without labels and a tokenizer cannot be saved; train one")
         self.artifact.save(Path(save_directory))
 
     def forward(
@@ -181,7 +183,7 @@ class FathomerForSequenceClassification(PreTrainedModel):  # type: ignore[misc]
         labels: Tensor | None = None,
         **_: Any,
     ) -> SequenceClassifierOutput:
-        """Give the logits of the labels, and the loss if the true ones are given."""
+        """Return the logits of the labels, and the loss if ``labels`` is given."""
         is_word = attention_mask.bool()
         words, spelled = input_ids[is_word], spellings[is_word]
         unknown = words == UNKNOWN_ID

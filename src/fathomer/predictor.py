@@ -1,7 +1,7 @@
-"""The inference path: texts in, one answer per text out, in order.
+"""Inference: texts in, one answer per text out, in the same order.
 
-Command line, estimator and server all go through :class:`Predictor`. It holds no state that a call
-changes, so that threads may share it.
+The command line, the estimator and the server all use :class:`Predictor`. No call changes its
+state, so threads can share one.
 """
 
 import warnings
@@ -27,40 +27,51 @@ from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
 
 BATCH_WORDS = 4000
-"""Words that the network reads at a time: enough for its matrix products, and bounded memory."""
+"""Words per batch: enough for efficient matrix products, few enough to bound the memory."""
 
 
 class Word(NamedTuple):
-    """Hold a word, its place in the text (``text[start:end]``) and how deep it was read."""
+    """A word of a text and the depth at which it was read."""
 
     text: str
+    """The word as it stands in the text: ``text[start:end]``."""
     start: int
+    """Position of its first character."""
     end: int
+    """Position after its last character."""
     depth: int
+    """Number of steps the word took, from 1 to ``max_depth``; 0 in models without depths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Hold the answer for one text."""
+    """The answer for one text."""
 
     label: str | None
-    """Nothing if the answer is less probable than was asked for."""
+    """Most probable label; None if it is less probable than ``abstain_below``."""
     probabilities: dict[str, float]
-    """Of each label; they add up to 1, unless the model may give several labels."""
+    """Probability of each label. They sum to 1, except in a multi-label model."""
     words: tuple[Word, ...]
-    """The words that were read, in their order."""
+    """Words the model read, in order."""
     truncated: bool
-    """Whether the text was longer than the model reads; the words beyond had no part in this."""
+    """Whether the text had more words than the model reads; the rest was ignored."""
     labels: tuple[str, ...] | None = None
-    """All labels of the text, if the model may give several; ``label`` is the most probable one."""
+    """All predicted labels of a multi-label model; None in other models."""
 
     @property
     def best(self) -> str:
-        """Name the most probable label, however improbable it is."""
+        """Most probable label, even if ``label`` is None."""
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
+    @property
+    def mean_depth(self) -> float | None:
+        """Mean depth of the words; None if the text has no words."""
+        if not self.words:
+            return None
+        return sum(word.depth for word in self.words) / len(self.words)
+
     def to_dict(self, *, words: bool = False) -> dict[str, Any]:
-        """Return the answer as plain values, on request with the words and their depths."""
+        """Return the answer as JSON-compatible values; ``words=True`` includes words and depths."""
         answer: dict[str, Any] = {
             "label": self.label,
             "probabilities": self.probabilities,
@@ -74,14 +85,14 @@ class Prediction:
 
 
 class Answered(NamedTuple):
-    """Hold labelled texts together with the network's answers to them."""
+    """Labelled texts and the network's answers to them."""
 
     data: LabelledTexts
     answers: Classified
 
 
 class Predictor:
-    """Answer with a trained model."""
+    """A trained model that classifies texts. Create one with :func:`fathomer.load`."""
 
     def __init__(
         self, artifact: Artifact, *, precision: PredictPrecision = "float32", device: str = "cpu"
@@ -94,22 +105,22 @@ class Predictor:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Name the labels, in the order of the probabilities."""
+        """Names of the labels, in the order of the probabilities."""
         return self.artifact.labels
 
     @property
     def multi_label(self) -> bool:
-        """Say whether a text may have several labels, or none."""
+        """Whether a text can have several labels, or none."""
         return self.artifact.recipe.model.multi_label
 
     @property
     def max_depth(self) -> int:
-        """Give the largest depth that the model can select."""
+        """Largest depth the model can select."""
         return self.artifact.recipe.model.max_depth
 
     @property
     def knows_depth(self) -> bool:
-        """Say whether the depths of the words mean something; there are models without them."""
+        """Whether the model selects a depth for each word; some baselines do not."""
         return self.artifact.network.knows_depth
 
     def predict(
@@ -119,9 +130,10 @@ class Predictor:
         max_depth: int | None = None,
         abstain_below: float = 0.0,
     ) -> list[Prediction]:
-        """Answer each text; ``max_depth`` lets no word take more steps than that.
+        """Classify texts; return one prediction per text, in the same order.
 
-        A label whose probability is smaller than ``abstain_below`` is not given.
+        ``max_depth`` caps the number of steps of every word. A label that is less probable than
+        ``abstain_below`` is not predicted.
         """
         texts = checked_texts(texts)
         return self.predict_words(
@@ -129,7 +141,7 @@ class Predictor:
         )
 
     def split(self, texts: list[str]) -> list[Words]:
-        """Split texts into the words that the model will read."""
+        """Split texts into the words that the model reads."""
         max_words = self.artifact.recipe.text.max_words
         return self.artifact.tokenizer.encode(texts, max_words=max_words)
 
@@ -141,7 +153,7 @@ class Predictor:
         max_depth: int | None = None,
         abstain_below: float = 0.0,
     ) -> list[Prediction]:
-        """Answer texts that :meth:`split` has split already."""
+        """Classify texts that :meth:`split` has already split into words."""
         if not 0 <= abstain_below <= 1:
             raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
         max_chars = self.artifact.recipe.text.max_chars
@@ -150,14 +162,15 @@ class Predictor:
         probabilities = answers.probabilities
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
-        depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # what follows the last is empty
+        chosen = self._chosen(answers) & (probabilities >= abstain_below)
+        depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # the part after the last text
         return [
-            self._prediction(*parts, abstain_below)
-            for parts in zip(texts, words, probabilities, depths, strict=True)
+            self._prediction(*parts)
+            for parts in zip(texts, words, probabilities, chosen, depths, strict=True)
         ]
 
     def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
-        """Run the network; all probabilities that anybody sees come from here."""
+        """Run the network on encoded texts; every probability of this class comes from here."""
         return classify(
             self.network,
             texts,
@@ -166,49 +179,43 @@ class Predictor:
             temperature=self.artifact.temperature,
         )
 
+    def _chosen(self, answers: Classified) -> NDArray[np.bool_]:
+        """Mark the most probable label of each text, or all labels that reach their threshold."""
+        if self.multi_label:
+            return answers.given(self.artifact.thresholds)
+        chosen: NDArray[np.bool_] = answers.labels[:, None] == np.arange(len(self.labels))
+        return chosen
+
     def _prediction(
         self,
         text: str,
         words: Words,
         probabilities: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
         depths: NDArray[np.int16],
-        abstain_below: float,
     ) -> Prediction:
-        given = self._given(probabilities, abstain_below)
+        numbers = np.flatnonzero(chosen).tolist()
         return Prediction(
-            label=self.labels[max(given, key=probabilities.__getitem__)] if given else None,
+            label=self.labels[max(numbers, key=probabilities.__getitem__)] if numbers else None,
             probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
             words=tuple(
                 Word(text[start:end], start, end, depth)
                 for (start, end), depth in zip(words.spans, depths.tolist(), strict=True)
             ),
             truncated=words.truncated,
-            labels=tuple(self.labels[number] for number in given) if self.multi_label else None,
+            labels=tuple(self.labels[number] for number in numbers) if self.multi_label else None,
         )
-
-    def _given(self, probabilities: NDArray[np.float64], abstain_below: float) -> list[int]:
-        """Choose the labels to give, by their numbers: the best one, or all over their thresholds."""
-        chosen = [int(probabilities.argmax())]
-        if self.multi_label:
-            limits = self.artifact.thresholds or [0.5] * len(self.labels)
-            chosen = np.flatnonzero(probabilities >= np.asarray(limits)).tolist()
-        return [number for number in chosen if probabilities[number] >= abstain_below]
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts.
 
-        They are ``Examples([Example("a lovely film", "positive"), ...])``, or what ``read_examples``
-        reads from a file; see :mod:`fathomer.data`.
+        ``examples`` is ``Examples([Example("a lovely film", "positive"), ...])``, or a file read
+        by ``read_examples``; see :mod:`fathomer.data`.
         """
         return self.score(self.answer(examples, max_depth=max_depth))
 
-    def score(self, answered: Answered) -> Metrics:
-        """Score answers to labelled texts."""
-        thresholds = self.artifact.thresholds
-        return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
-
     def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
-        """Answer labelled texts, for whoever wants to score or to look into the answers."""
+        """Classify labelled texts and return the raw answers, to be scored or analysed."""
         artifact = self.artifact
         if examples.multi_label != self.multi_label:
             number = "several labels" if self.multi_label else "one label"
@@ -216,18 +223,24 @@ class Predictor:
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
         return Answered(data, self.classify(data.texts, max_depth))
 
+    def score(self, answered: Answered) -> Metrics:
+        """Score the result of :meth:`answer`."""
+        thresholds = self.artifact.thresholds
+        return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
+
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Take any strings, an iterator, an array or a column of a table; refuse all else."""
+    """Return any iterable of strings as a list; raise TypeError for anything else."""
     if isinstance(texts, str):
-        raise TypeError("a list of texts is needed; for a single one write [text]")
-    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:  # iterating would give names
+        raise TypeError("expected a list of texts; for a single text, pass [text]")
+    # Iterating over a mapping or a data frame would yield column names.
+    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
         kind = type(texts).__name__
-        raise TypeError(f"a list or one column of texts is needed, not a {kind}")
+        raise TypeError(f"expected a list or a single column of texts, not a {kind}")
     texts = list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {number} is of type {type(text).__name__}, not a string")
+            raise TypeError(f"text {number} has type {type(text).__name__}; expected a string")
     return texts
 
 
@@ -237,14 +250,18 @@ def _checked_int8(network: Network) -> PredictPrecision:
         raise ConfigError(f"the model {network.config.name} has no int8 precision; use float32")
     if network.device.type == "cpu" and int8_available():
         return "int8"
-    warnings.warn("int8 needs a CPU with VNNI; float32 is used instead", stacklevel=3)
+    warnings.warn("int8 needs a CPU with VNNI; using float32 instead", stacklevel=3)
     return "float32"
 
 
 def load(
     folder: str | Path, *, precision: PredictPrecision = "float32", device: str = "cpu"
 ) -> Predictor:
-    """Load a model that was saved by training."""
+    """Load a trained model from the folder written by ``fathomer train`` or ``save``.
+
+    ``precision="int8"`` is faster on CPUs with VNNI. ``device`` is a PyTorch device such as
+    ``"cpu"`` or ``"cuda"``.
+    """
     if precision not in get_args(PredictPrecision):
         known = get_args(PredictPrecision)
         raise ConfigError(f"unknown precision {precision!r}; {did_you_mean(precision, known)}")

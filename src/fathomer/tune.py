@@ -1,13 +1,14 @@
-"""A search for good settings within a time budget and a size cap, by the held-out part alone.
+"""Hyperparameter search within a time budget and a limit on the model size.
 
-Every trial trains a model as ``fathomer train`` would. Trials are kept in a file, so that a search
-can be continued; the first one takes the settings as they are given.
+Every trial trains a model as ``fathomer train`` would and is scored on the held-out part only. The
+first trial uses the given settings. Trials are stored in a journal, so a search can be continued.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,12 +17,12 @@ import torch
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError, TrainingError, require
+from fathomer.errors import ConfigError, DataError, TrainingError
 from fathomer.files import sha256_of
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
 from fathomer.train.checkpoint import EpochDone
-from fathomer.train.fit import fit
+from fathomer.train.fit import Fitted, fit
 from fathomer.train.loop import Event
 from fathomer.train.prepare import prepare
 
@@ -29,16 +30,22 @@ if TYPE_CHECKING:
     import optuna
 
 SIZES = range(20, 401, 20)
-"""Hidden sizes to choose from."""
+"""Hidden sizes to search."""
+LEARNING_RATES = (1e-4, 2e-2)
+BATCH_WORDS = (100, 5000)
+MAX_DEPTH = 9
+MAX_DROPOUT = 0.6
+DROPOUTS_PER_UNIT = 20
+"""Dropout is searched in steps of 0.05."""
 
 
 class Trial(NamedTuple):
-    """Hold one trial: its settings by name, and how good the model was on the held-out part."""
+    """One trial: its settings by name, and the scores of its model on the held-out part."""
 
     number: int
     settings: dict[str, Any]
     micro_f1: float
-    """What decides: with one label per text it is the accuracy."""
+    """The objective; with one label per text it equals the accuracy."""
     accuracy: float
     loss: float
     mean_depth: float
@@ -46,15 +53,15 @@ class Trial(NamedTuple):
     seconds: float
 
 
-class Tuned(NamedTuple):
-    """Hold the trials of a search, the best first, and whether it was stopped by Ctrl-C."""
+class SearchResult(NamedTuple):
+    """The trials of a search, best first, and whether Ctrl-C stopped it."""
 
     trials: list[Trial]
     interrupted: bool
 
 
 class _OutOfTime(Exception):
-    """Tell that the budget ended before the first epoch of a trial."""
+    """The time budget ended before the first epoch of a trial."""
 
 
 def tune(
@@ -66,41 +73,53 @@ def tune(
     max_mb: float | None = None,
     vectors: Path | None = None,
     report: Callable[[Trial], None] | None = None,
-) -> Tuned:
-    """Search until the time is over; trials that stand in the journal already count too."""
+) -> SearchResult:
+    """Search until the time is up; trials already in the journal count as well."""
     check_search(recipe, minutes)
-    prepared = prepare(examples, recipe, vectors=vectors)  # knows the sizes that the data decides
+    prepared = prepare(examples, recipe, vectors=vectors)  # for the sizes derived from the data
     if not prepared.held_out:
-        raise DataError("tuning needs a held-out part; every label has a single text")
+        raise DataError("tuning needs a held-out part, but every label has only one text")
     sizes = fitting_sizes(prepared.recipe, max_mb)
     study = open_study(journal, fingerprint(examples, recipe, vectors), seed=recipe.train.seed)
     if not _best_first(study, max_mb):
-        study.enqueue_trial(own_settings(recipe, sizes))
-    deadline, interrupted = time.monotonic() + 60 * minutes, False
+        study.enqueue_trial(nearest_settings(recipe, sizes))
+    deadline = time.monotonic() + 60 * minutes
+
+    def train(settings: Recipe) -> Fitted:
+        return fit(examples, settings, vectors=vectors, watch=partial(_until, deadline))
+
+    interrupted = False
     try:
         while time.monotonic() < deadline and not interrupted:
-            trial, started = study.ask(), time.monotonic()
-            chosen = recipe.with_values(suggest(trial, sizes))
-            try:
-                fitted = fit(
-                    examples, chosen, vectors=vectors, watch=lambda events: _until(deadline, events)
-                )
-            except TrainingError:  # these settings lead nowhere; others may
-                study.tell(trial, state=require("optuna", "tune").trial.TrialState.FAIL)
-                continue
-            _keep(study, trial, fitted.artifact, time.monotonic() - started)
-            interrupted = fitted.interrupted
-            if report:
+            trial = study.ask()
+            interrupted = _run_trial(study, trial, recipe.with_values(suggest(trial, sizes)), train)
+            if report and study.trials[trial.number].values:
                 report(_trial(study.trials[trial.number]))
     except _OutOfTime:
         pass
     except KeyboardInterrupt:
         interrupted = True
-    return Tuned(_best_first(study, max_mb), interrupted)
+    return SearchResult(_best_first(study, max_mb), interrupted)
 
 
-def _keep(study: "optuna.Study", trial: "optuna.Trial", artifact: Artifact, seconds: float) -> None:
-    """Write down in the journal how good a trial was."""
+def _run_trial(
+    study: "optuna.Study", trial: "optuna.Trial", recipe: Recipe, train: Callable[[Recipe], Fitted]
+) -> bool:
+    """Train and score one model; return whether Ctrl-C stopped it early."""
+    started = time.monotonic()
+    try:
+        fitted = train(recipe)
+    except TrainingError:  # these settings diverge; others may not
+        study.tell(trial, state=require("optuna", "tune").trial.TrialState.FAIL)
+        return False
+    _record(study, trial, fitted.artifact, time.monotonic() - started)
+    return fitted.interrupted
+
+
+def _record(
+    study: "optuna.Study", trial: "optuna.Trial", artifact: Artifact, seconds: float
+) -> None:
+    """Write the scores of a trial to the journal."""
     found = artifact.metrics["held_out"]
     for name in ("accuracy", "loss", "mean_depth"):
         trial.set_user_attr(name, found[name])
@@ -110,18 +129,18 @@ def _keep(study: "optuna.Study", trial: "optuna.Trial", artifact: Artifact, seco
 
 
 def check_search(recipe: Recipe, minutes: float) -> None:
-    """Refuse a search that could find nothing, or that optuna is missing for."""
+    """Raise an error if a search cannot work: bad options, or optuna is not installed."""
     if not minutes > 0:
-        raise ConfigError(f"tuning takes time; give more than {minutes:g} minutes")
+        raise ConfigError(f"--minutes must be greater than 0, not {minutes:g}")
     if not recipe.train.held_out:
         raise ConfigError("tuning needs a held-out part; set train.held_out above 0")
     if issubclass(MODELS[recipe.model.name].network, DirectNetwork):
-        raise ConfigError(f"the model {recipe.model.name} has none of the settings that are tuned")
+        raise ConfigError(f"the model {recipe.model.name} has no settings to tune")
     require("optuna", "tune")
 
 
 def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
-    """Open the trials so far; those of other data or another recipe are not continued."""
+    """Open or create the journal; refuse one made with other data or another recipe."""
     optuna = require("optuna", "tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     backend = optuna.storages.journal.JournalFileBackend(str(journal))
@@ -133,10 +152,10 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
             load_if_exists=True,
         )
     except (ValueError, KeyError, TypeError):
-        raise ConfigError(f"{journal}: holds no trials; delete it to begin again") from None
+        raise ConfigError(f"{journal}: not a journal of trials; delete it to start again") from None
     if study.user_attrs.setdefault("data", expected) != expected:
         raise ConfigError(
-            f"{journal}: holds trials with other data or another recipe; delete it to begin again"
+            f"{journal}: holds trials of other data or another recipe; delete it to start again"
         )
     study.set_user_attr("data", expected)
     study.sampler = optuna.samplers.TPESampler(seed=seed % 2**32 + len(study.trials))
@@ -144,7 +163,7 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
 
 
 def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str:
-    """Sum up what all trials of a search must share."""
+    """Return a checksum of everything that the trials of a search share."""
     shared = [recipe.to_dict(), examples.multi_label, sha256_of(vectors) if vectors else None]
     digest = hashlib.sha256(json.dumps(shared).encode())
     examples.update_digest(digest)
@@ -152,50 +171,66 @@ def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str
 
 
 def suggest(trial: "optuna.Trial", sizes: range) -> dict[str, Any]:
-    """Choose the settings of a trial."""
+    """Let optuna choose the settings of a trial."""
+
+    def dropout(name: str) -> float:
+        return trial.suggest_float(name, 0.0, MAX_DROPOUT, step=1 / DROPOUTS_PER_UNIT)
+
     return {
-        "train.learning_rate": trial.suggest_float("train.learning_rate", 1e-4, 2e-2, log=True),
-        "train.batch_words": trial.suggest_int("train.batch_words", 100, 5000, log=True),
+        "train.learning_rate": trial.suggest_float(
+            "train.learning_rate", *LEARNING_RATES, log=True
+        ),
+        "train.batch_words": trial.suggest_int("train.batch_words", *BATCH_WORDS, log=True),
         "model.hidden_size": trial.suggest_int(
             "model.hidden_size", sizes[0], sizes[-1], step=sizes.step
         ),
-        "model.max_depth": trial.suggest_int("model.max_depth", 1, 9),
-        "model.word_dropout": trial.suggest_float("model.word_dropout", 0.0, 0.6, step=0.05),
-        "model.hidden_dropout": trial.suggest_float("model.hidden_dropout", 0.0, 0.6, step=0.05),
+        "model.max_depth": trial.suggest_int("model.max_depth", 1, MAX_DEPTH),
+        "model.word_dropout": dropout("model.word_dropout"),
+        "model.hidden_dropout": dropout("model.hidden_dropout"),
     }
 
 
-def own_settings(recipe: Recipe, sizes: range) -> dict[str, Any]:
-    """Give a recipe's own settings, moved to the nearest ones that are searched."""
+def nearest_settings(recipe: Recipe, sizes: range) -> dict[str, Any]:
+    """Return the recipe's own settings, moved to the nearest values in the search space."""
+
+    def dropout(value: float) -> float:
+        return min(round(value * DROPOUTS_PER_UNIT) / DROPOUTS_PER_UNIT, MAX_DROPOUT)
+
     model, training = recipe.model, recipe.train
     return {
-        "train.learning_rate": min(max(training.learning_rate, 1e-4), 2e-2),
-        "train.batch_words": min(max(training.batch_words, 100), 5000),
+        "train.learning_rate": _clamped(training.learning_rate, *LEARNING_RATES),
+        "train.batch_words": _clamped(training.batch_words, *BATCH_WORDS),
         "model.hidden_size": min(sizes, key=lambda size: abs(size - model.hidden_size)),
-        "model.max_depth": min(model.max_depth, 9),
-        "model.word_dropout": min(round(model.word_dropout * 20) / 20, 0.6),
-        "model.hidden_dropout": min(round(model.hidden_dropout * 20) / 20, 0.6),
+        "model.max_depth": min(model.max_depth, MAX_DEPTH),
+        "model.word_dropout": dropout(model.word_dropout),
+        "model.hidden_dropout": dropout(model.hidden_dropout),
     }
+
+
+def _clamped(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
 
 
 def fitting_sizes(recipe: Recipe, max_mb: float | None) -> range:
-    """Find the hidden sizes whose models are small enough, before anything is trained."""
+    """Return the hidden sizes whose models are within the size limit."""
     sizes = [size for size in SIZES if max_mb is None or _megabytes_at(recipe, size) <= max_mb]
     if not sizes:
         raise ConfigError(
-            f"no model fits in {max_mb:g} MB; with {recipe.model.vocab_size:,} known words the "
-            f"smallest takes {_megabytes_at(recipe, SIZES[0]):.2g}: raise --max-mb, or lower "
+            f"no model fits in {max_mb:g} MB; with {recipe.model.vocab_size:,} known words, the "
+            f"smallest takes {_megabytes_at(recipe, SIZES[0]):.2g} MB: raise --max-mb, or lower "
             "text.max_vocabulary or model.word_size"
         )
     return SIZES[: len(sizes)]
 
 
 def _megabytes_at(recipe: Recipe, hidden_size: int) -> float:
-    return megabytes(recipe.updated({"model": {"hidden_size": hidden_size, "max_depth": 9}}))
+    return megabytes(
+        recipe.updated({"model": {"hidden_size": hidden_size, "max_depth": MAX_DEPTH}})
+    )
 
 
 def megabytes(recipe: Recipe) -> float:
-    """Estimate the weights' file, without taking memory for it."""
+    """Return the size of the weights, computed without allocating them."""
     with torch.device("meta"):
         shape = recipe.model.vocab_size, recipe.text.max_chars
         network = build_model(recipe.model, spellings=torch.zeros(shape, dtype=torch.uint8))
@@ -204,7 +239,7 @@ def megabytes(recipe: Recipe) -> float:
 
 
 def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:
-    """Let events pass until the time is over; the best of the epochs that are done then counts."""
+    """Pass events through until the deadline; the best epoch finished by then counts."""
     done = False
     for event in events:
         yield event
@@ -216,7 +251,7 @@ def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _best_first(study: "optuna.Study", max_mb: float | None) -> list[Trial]:
-    """List the trials that are done; an earlier search may have had another cap."""
+    """Return the finished trials; those of an earlier search may exceed the size limit."""
     done = [_trial(trial) for trial in study.trials if trial.values]
     fitting = [trial for trial in done if max_mb is None or trial.megabytes <= max_mb]
     return sorted(fitting, key=lambda trial: (-trial.micro_f1, trial.loss))

@@ -1,4 +1,4 @@
-"""The command ``fathomer evaluate``: what it prints and writes, and texts that training has seen."""
+"""The command evaluate: what it prints and writes, and test texts that training has seen."""
 
 import json
 import re
@@ -8,29 +8,40 @@ import pytest
 from fathomer.data.examples import Example, Examples
 from fathomer.train.fit import fit
 from tests.data.small import write_files
-from tests.tiny import TINY, tiny_artifact, tiny_examples, write_csv
+from tests.tiny import TINY, tiny_examples, write_csv
 
 
 @pytest.fixture
-def model(tmp_path):
-    tiny_artifact().save(tmp_path / "model")
-    return "model"
-
-
-@pytest.fixture
-def data(tmp_path):
+def mislabelled(tmp_path):
+    """Examples of which some have the wrong label."""
     wrong = [Example(e.text, "negative") for e in tiny_examples(6)]
     write_csv(tmp_path / "data.csv", Examples([*tiny_examples(40), *wrong]))
     return "data.csv"
 
 
-def test_all_parts_of_the_report_are_printed(run, model, data):
-    code, out, err = run("evaluate", model, data)
+def test_json_has_the_agreed_keys(run, model, data):
+    code, out, _ = run("evaluate", model, data, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert {"accuracy", "macro_f1", "examples", "mean_depth", "per_label"} <= set(found)
+    assert set(found["per_label"]) == {"negative", "positive"}
+    assert found["examples"] == 60
+
+
+def test_evaluating_on_the_training_file_prints_a_warning(run, data, recipe):
+    assert run("train", data, "--out", "new", "--recipe", recipe)[0] == 0
+    code, _, err = run("evaluate", "new", f"./{data}")
+    assert code == 0
+    assert err == "warning: the model was trained on this file, so the scores mean little\n"
+
+
+def test_all_parts_of_the_report_are_printed(run, model, mislabelled):
+    code, out, err = run("evaluate", model, mislabelled)
     assert (code, err) == (0, "")
     parts = out.split("\n\n")
     assert [part.split()[0] for part in parts] == ["texts", "label", "true", "words", "worst"]
     matrix = [list(map(int, re.findall(r"\d+", line))) for line in parts[2].splitlines()[1:]]
-    found = json.loads(run("evaluate", model, data, "--json")[1])
+    found = json.loads(run("evaluate", model, mislabelled, "--json")[1])
     assert matrix == [
         [found["confusion"][true].get(predicted, 0) for predicted in ("negative", "positive")]
         for true in ("negative", "positive")
@@ -42,7 +53,7 @@ def test_all_parts_of_the_report_are_printed(run, model, data):
     assert parts[4].splitlines()[1].startswith("negative → positive ")
 
 
-def test_of_many_labels_the_most_confused_are_printed(run, tmp_path):
+def test_with_many_labels_the_most_frequent_confusions_are_printed(run, tmp_path):
     examples = Examples([Example(f"word{n % 12} here", f"label{n % 12}") for n in range(48)])
     short = TINY.updated({"train": {"epochs": 1}})
     fit(examples, short).artifact.save(tmp_path / "many")
@@ -55,9 +66,9 @@ def test_of_many_labels_the_most_confused_are_printed(run, tmp_path):
     assert all(re.fullmatch(r"label\d+ +→ label\d+ +\d+", pair) for pair in pairs)
 
 
-def test_a_page_and_a_picture_are_written(run, model, data, tmp_path):
+def test_a_page_and_a_picture_are_written(run, model, mislabelled, tmp_path):
     arguments = ["--html", "page.html", "--plot", "matrix.png", "--json"]
-    code, out, err = run("evaluate", model, data, *arguments)
+    code, out, err = run("evaluate", model, mislabelled, *arguments)
     assert (code, err) == (0, "matrix.png: written\npage.html: written\n")
     assert json.loads(out)["examples"] == 46
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -75,7 +86,7 @@ def test_rows_that_cannot_be_scored_are_counted(run, model, tmp_path, command):
     assert (code, err) == (0, said)
 
 
-def test_json_counts_the_rows_that_were_left_out(run, model, tmp_path):
+def test_json_counts_the_skipped_rows(run, model, tmp_path):
     (tmp_path / "gaps.csv").write_text("text,label\na,positive\nb,\n", encoding="utf-8")
     code, out, _ = run("evaluate", model, "gaps.csv", "--json")
     assert (code, json.loads(out)["skipped"]) == (0, {"empty label": 1})
@@ -84,12 +95,12 @@ def test_json_counts_the_rows_that_were_left_out(run, model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plot", "matrix.jpg"], "matrix.jpg: --plot writes a PNG; name a file that ends in"),
+        (["--plot", "matrix.jpg"], "matrix.jpg: --plot writes a PNG file; "),
         (["--plot", "no/matrix.png"], "no: no such folder"),
         (["--html", "no/page.html"], "no: no such folder"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_the_work(
+def test_an_output_that_cannot_be_written_is_refused_before_the_evaluation(
     run, monkeypatch, model, data, arguments, message
 ):
     monkeypatch.setattr("fathomer.predictor.Predictor.answer", lambda *a, **k: 1 / 0)
@@ -104,16 +115,16 @@ BOOKS = {
 }
 
 
-def test_test_texts_that_stand_in_training_are_left_out_of_a_second_accuracy(run, model, tmp_path):
+def test_a_second_accuracy_leaves_out_test_texts_seen_in_training(run, model, tmp_path):
     write_files(tmp_path / "amazon16", BOOKS)
     found = json.loads(run("evaluate", model, "amazon16/books", "--json")[1])
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert (found["accuracy_unseen"], found["examples_unseen"]) == (1.0, 2)
     out = run("evaluate", model, "amazon16/books")[1]
-    assert "without the 1 that also stand in the training part: accuracy 1.0000 on 2\n" in out
+    assert "without the 1 that also occur in the training set: accuracy 1.0000 on 2\n" in out
 
 
-def test_without_its_training_part_a_corpus_has_no_second_accuracy(run, model, data, tmp_path):
+def test_a_corpus_without_its_training_set_has_no_second_accuracy(run, model, data, tmp_path):
     write_files(tmp_path / "amazon16", {"books.task.test": BOOKS["books.task.test"]})
     code, out, _ = run("evaluate", model, "amazon16/books", "--json")
     assert code == 0
@@ -121,7 +132,7 @@ def test_without_its_training_part_a_corpus_has_no_second_accuracy(run, model, d
     assert "accuracy_unseen" not in json.loads(run("evaluate", model, data, "--json")[1])
 
 
-def test_texts_of_a_fold_that_stand_in_other_folds_are_seen(run, model, tmp_path):
+def test_texts_of_a_fold_that_occur_in_other_folds_count_as_seen(run, model, tmp_path):
     lines = {"rt-polarity.pos": "the film was good .\n" * 12, "rt-polarity.neg": ""}
     lines["rt-polarity.neg"] = "".join(f"the film number {n} was bad .\n" for n in range(12))
     write_files(tmp_path / "mr", lines)

@@ -1,4 +1,4 @@
-"""The command predict: lines, pipes and tables in; nothing lost when it is stopped."""
+"""The command predict: lines, pipes and csv files; nothing is lost when it is interrupted."""
 
 import json
 import os
@@ -9,18 +9,12 @@ import time
 
 import pytest
 
-from tests.tiny import tiny_artifact, tiny_examples, write_csv
+from tests.tiny import tiny_examples, write_csv
 
 PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
 
 
-@pytest.fixture
-def model(tmp_path):
-    tiny_artifact().save(tmp_path / "model")
-    return "model"
-
-
-def test_predict_answers_line_by_line(run, model, tmp_path):
+def test_every_line_is_answered(run, model, tmp_path):
     (tmp_path / "texts.txt").write_text("The film was lovely.\r\n\nbad\x85 one", encoding="utf-8")
     code, out, _ = run("predict", model, "texts.txt", "--depths")
     answers = [json.loads(line) for line in out.splitlines()]
@@ -36,7 +30,7 @@ def test_predict_answers_line_by_line(run, model, tmp_path):
     assert answers[1]["words"] == []
 
 
-def test_predict_reads_standard_input(model, tmp_path):
+def test_standard_input_is_answered(model, tmp_path):
     done = subprocess.run(
         PREDICT, input=b"good film\nb\xffd\n", capture_output=True, cwd=tmp_path, check=True
     )
@@ -63,7 +57,7 @@ def test_a_pipe_is_answered_as_its_lines_arrive(model, tmp_path, encoding):
     assert words == [["The", "film", "was", "lövely", "."], ["The", "book", "was"], [], ["last"]]
 
 
-def test_a_table_without_out_is_answered_in_lines_of_json(run, model, tmp_path):
+def test_a_csv_file_without_out_is_answered_in_lines_of_json(run, model, tmp_path):
     (tmp_path / "t.csv").write_text('id,review\n1,"good\nfilm"\n2,bad\n', encoding="utf-8")
     code, out, err = run("predict", model, "t.csv", "--text-column", "Review", "--depths")
     answers = [json.loads(line) for line in out.splitlines()]
@@ -71,7 +65,7 @@ def test_a_table_without_out_is_answered_in_lines_of_json(run, model, tmp_path):
     assert [len(answer["words"]) for answer in answers] == [2, 1]
 
 
-def test_a_table_becomes_a_table(run, model, tmp_path):
+def test_a_csv_file_becomes_a_csv_file(run, model, tmp_path):
     write_csv(tmp_path / "t.csv", tiny_examples(10))
     code, out, err = run("predict", model, "t.csv", "--out", "answers.csv", "--depths")
     assert (code, out, err) == (0, "", "answers.csv: 10 texts answered\n")
@@ -80,11 +74,11 @@ def test_a_table_becomes_a_table(run, model, tmp_path):
     assert lines[1].startswith("The ")
     assert len(lines) == 11
     code, out, err = run("predict", model, "t.csv", "--out", "answers.csv")
-    assert err.startswith("answers.csv: the file there will be replaced\n")
+    assert err.startswith("answers.csv: the existing file will be replaced\n")
     assert "mean_depth" not in (tmp_path / "answers.csv").read_text(encoding="utf-8")
 
 
-def test_the_lines_of_a_pipe_can_go_to_a_file(model, tmp_path):
+def test_answers_to_a_pipe_can_be_written_to_a_file(model, tmp_path):
     subprocess.run(
         [*PREDICT, "-", "--out", "a.jsonl"], input=b"good\n\xff\n", cwd=tmp_path, check=True
     )
@@ -92,7 +86,7 @@ def test_the_lines_of_a_pipe_can_go_to_a_file(model, tmp_path):
     assert [json.loads(line)["truncated"] for line in lines] == [False, False]
 
 
-def test_a_model_that_was_trained_again_does_not_continue(run, model, tmp_path):
+def test_a_run_cannot_be_resumed_with_another_model(run, model, tmp_path):
     write_csv(tmp_path / "t.csv", tiny_examples(1000))
     with (tmp_path / "t.csv").open("ab") as file:
         file.write(b"bad row\n")
@@ -105,7 +99,7 @@ def test_a_model_that_was_trained_again_does_not_continue(run, model, tmp_path):
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_ended_is_continued_without_loss(run, model, tmp_path, end):
+def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
     write_csv(tmp_path / "t.csv", tiny_examples(20_000))
     command = [*PREDICT, "t.csv", "--out", "a.csv"]
     partial = tmp_path / "a.csv.partial"
@@ -145,12 +139,12 @@ def test_a_pipe_can_be_named_as_a_file(model, tmp_path):
     assert json.loads(done.stdout)["label"] in ("negative", "positive")
 
 
-def test_without_standard_input_one_line_says_so(run, model, monkeypatch):
+def test_a_closed_standard_input_is_reported(run, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert run("predict", model) == (2, "", "fathomer: standard input is closed; name a file\n")
 
 
-def test_a_link_to_a_file_of_answers_stays_a_link(run, model, tmp_path):
+def test_an_output_that_is_a_link_stays_a_link(run, model, tmp_path):
     (tmp_path / "texts.txt").write_text("good film\n")
     (tmp_path / "real.jsonl").write_text("old\n")
     (tmp_path / "link.jsonl").symlink_to("real.jsonl")
@@ -163,14 +157,12 @@ def test_a_link_to_a_file_of_answers_stays_a_link(run, model, tmp_path):
 def test_answers_do_not_replace_a_device(run, model, tmp_path):
     (tmp_path / "texts.txt").write_text("good film\n")
     code, _, err = run("predict", model, "texts.txt", "--out", "/dev/null")
-    assert (code, err) == (
-        2,
-        "fathomer: /dev/null: is no file; without --out, answers go to standard output\n",
-    )
+    assert code == 2
+    assert err.startswith("fathomer: /dev/null: not a regular file; ")
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_answers_are_utf_8_whatever_the_machine_speaks(model, tmp_path, encoding):
+def test_answers_are_utf_8_in_any_locale(model, tmp_path, encoding):
     done = subprocess.run(
         [*PREDICT, "--depths"], input="good 😀 film\n".encode(), capture_output=True, cwd=tmp_path,
         env={**os.environ, "PYTHONIOENCODING": encoding}, check=True,

@@ -1,6 +1,6 @@
-"""The command line: one file per command, each a thin layer over the library.
+"""The command line: one module per command, each a thin layer over the library.
 
-Answers go to stdout, progress and messages to stderr; a user's mistake is one line and exit code 2.
+Results go to stdout, progress and messages to stderr; a user's mistake is one line and exit code 2.
 Commands import the library inside their functions, so that ``--help`` responds immediately.
 """
 
@@ -24,11 +24,13 @@ from fathomer.cli.train import train
 from fathomer.cli.tune import tune
 
 app = new_app("fathomer")
-for command in (check, tune, train, evaluate, predict, explain, threshold, serve, export, models):
+for command in (check, train, tune, evaluate, predict, explain, threshold, serve, export, models):
     app.command()(command)
-for moved in (bench, experiment):
+for moved in (bench, experiment):  # without --help, so that any arguments lead to the message
     app.command(
-        hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+        hidden=True,
+        add_help_option=False,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )(moved)
 app.add_typer(data.app)
 
@@ -38,7 +40,7 @@ def fathomer(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Classify texts, and see how deep each word was read."""
+    """Classify texts with a model that decides, word by word, how deep to read."""
     if version:
         typer.echo(f"fathomer {__version__}")
         raise typer.Exit

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.options import (
     Data,
     DataDir,
@@ -28,7 +29,6 @@ from fathomer.cli.output import (
     print_scores,
     print_table,
 )
-from fathomer.cli.scored import open_scored
 from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from fathomer.predictor import Answered
 
 MATRIX_LABELS = 10
-"""Labels that a matrix in a terminal has room for."""
+"""Largest number of labels for which the confusion matrix is printed."""
 
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the confusion matrix.")]
 Reliability = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.png", help="Draw how far probabilities can be trusted."),
+    Path | None, typer.Option(metavar="FILE.png", help="Draw a reliability diagram.")
 ]
 
 
@@ -77,12 +76,14 @@ def evaluate(
     if predictor.multi_label and (plot or html):
         raise ConfigError("--plot and --html show one label per text; this model gives several")
     options = ReadOptions(text_column, label_column, encoding)
-    source = open_scored(predictor, data, options, fold=fold, folds=folds, data_dir=data_dir)
+    source = open_evaluation_data(
+        predictor, data, options, fold=fold, folds=folds, data_dir=data_dir
+    )
     answered = predictor.answer(source.evaluation_set, max_depth=max_depth)
     if reliability:
         _draw_reliability(answered, reliability)
     if predictor.multi_label:
-        _print_several(predictor.score(answered), source, as_json)
+        _print_multi_label(predictor.score(answered), source, as_json=as_json)
         return
     seen = training_texts(source, data_dir=data_dir)
     report = make_report(predictor, source.evaluation_set, training_texts=seen, answered=answered)
@@ -94,15 +95,13 @@ def evaluate(
 
 
 def _check_targets(plot: Path | None, html: Path | None, reliability: Path | None) -> None:
-    """Find out before the work what could not be written after it."""
+    """Raise an error before the evaluation if its results could not be written."""
     for option, picture in {"--plot": plot, "--reliability": reliability}.items():
         if picture:
             from fathomer.errors import require
 
             if picture.suffix.lower() != ".png":
-                raise ConfigError(
-                    f"{picture}: {option} writes a PNG; name a file that ends in .png"
-                )
+                raise ConfigError(f"{picture}: {option} writes a PNG file; use the suffix .png")
             require("matplotlib", "plots")
     for target in (plot, html, reliability):
         if target and not target.parent.is_dir():
@@ -130,13 +129,13 @@ def _draw_reliability(answered: "Answered", path: Path) -> None:
     messages_console().print(f"{path}: written")
 
 
-def _print_several(metrics: "Metrics", source: "Dataset", as_json: bool) -> None:
-    """Print the scores of several labels per text, where no label stands for another."""
+def _print_multi_label(metrics: "Metrics", source: "Dataset", *, as_json: bool) -> None:
+    """Print the scores of a multi-label model."""
     if as_json:
         print_json(metrics.to_dict() | source.describe())
         return
     print_scores({source.name: metrics.to_dict()})
-    print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: all labels of a text are right")
+    print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: texts with all labels correct")
     _print_labels(metrics)
     print_line("\nno confusion matrix: a text may have several labels")
 
@@ -147,7 +146,7 @@ def _print_report(report: "Report", data: str) -> None:
         seen = report.metrics.examples - report.unseen.examples
         accuracy = "-" if report.unseen.accuracy is None else f"{report.unseen.accuracy:.4f}"
         print_line(
-            f"without the {seen:,} that also stand in the training part: accuracy {accuracy} "
+            f"without the {seen:,} that also occur in the training set: accuracy {accuracy} "
             f"on {report.unseen.examples:,}"
         )
     _print_labels(report.metrics)
@@ -162,7 +161,7 @@ def _print_labels(metrics: "Metrics") -> None:
         ["label", "precision", "recall", "F1", "support"],
         [
             [
-                _shown(label),
+                _short(label),
                 f"{s.precision:.4f}",
                 f"{s.recall:.4f}",
                 f"{s.f1:.4f}",
@@ -174,14 +173,14 @@ def _print_labels(metrics: "Metrics") -> None:
 
 
 def _print_confusion(report: "Report") -> None:
-    """Print the matrix, or of many labels the pairs that are confused most."""
+    """Print the confusion matrix, or with many labels the most frequent confusions."""
     print_line("")
     if len(report.labels) <= MATRIX_LABELS:
         print_table(
-            ["true \\ predicted", *(_shown(label, 12) for label in report.labels)],
+            ["true \\ predicted", *(_short(label, 12) for label in report.labels)],
             [
                 [
-                    _shown(row),
+                    _short(row),
                     *(
                         f"{report.confusion.get(row, {}).get(column, 0):,}"
                         for column in report.labels
@@ -194,7 +193,7 @@ def _print_confusion(report: "Report") -> None:
         print_table(
             ["most confused", "", "texts"],
             [
-                [_shown(pair.label), f"→ {_shown(pair.predicted)}", f"{pair.count:,}"]
+                [_short(pair.label), f"→ {_short(pair.predicted)}", f"{pair.count:,}"]
                 for pair in report.confusions[:MATRIX_LABELS]
             ],
             right=2,
@@ -220,7 +219,7 @@ def _print_lengths(report: "Report") -> None:
 
 
 def _print_mistakes(report: "Report") -> None:
-    """Print the worst mistakes, each on a line of the terminal."""
+    """Print the worst mistakes, each cut to one line of the terminal."""
     from rich.cells import cell_len, set_cell_size
     from rich.console import Console
 
@@ -231,14 +230,14 @@ def _print_mistakes(report: "Report") -> None:
     width = console.width if console.is_terminal else 100
     print_line("\nworst mistakes: true label → predicted label, most certain first")
     for mistake in report.mistakes:
-        answer = f"{_shown(mistake.label, 20)} → {_shown(mistake.predicted, 20)}"
+        answer = f"{_short(mistake.label, 20)} → {_short(mistake.predicted, 20)}"
         line = f"{answer} {mistake.probability:.1%}  {mistake.text}"
         if cell_len(line) > width:
             line = set_cell_size(line, width - 1) + "…"
         print_line(line)
 
 
-def _shown(label: str, characters: int = 40) -> str:
+def _short(label: str, characters: int = 40) -> str:
     from fathomer.evaluate.report import one_line
 
     return one_line(label, characters=characters)

@@ -17,13 +17,13 @@ def explain(
     max_depth: MaxDepth = None,
     as_json: Json = False,
 ) -> None:
-    """Show how deep each word of a text was read.
+    """Classify one text and show how deep each word was read.
 
     Example: fathomer explain model "not bad at all" --html depths.html
     """
     from rich.console import Console
 
-    from fathomer.explain import draw, page
+    from fathomer.explain import draw_prediction, prediction_page
     from fathomer.files import write_atomically
     from fathomer.predictor import load
 
@@ -33,14 +33,14 @@ def explain(
         raise DepthError(
             f"{folder}: words have no depth in the model {name}; fathomer predict shows its answers"
         )
-    text = os.fsencode(text).decode("utf-8", "replace")  # a terminal may send any bytes
+    text = os.fsencode(text).decode("utf-8", "replace")  # arguments can hold any bytes
     [prediction] = predictor.predict([text], max_depth=max_depth)
     if html:
-        write_atomically(html, page(prediction, max_depth=predictor.max_depth))
+        write_atomically(html, prediction_page(prediction, max_depth=predictor.max_depth))
         messages_console().print(f"{html}: written")
     if as_json:
         print_json(prediction.to_dict(words=True))
         return
     console = Console(highlight=False, soft_wrap=True)
     width = console.width if console.is_terminal else 100
-    console.print(draw(prediction, max_depth=predictor.max_depth, width=width))
+    console.print(draw_prediction(prediction, max_depth=predictor.max_depth, width=width))

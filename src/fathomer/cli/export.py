@@ -14,7 +14,7 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="ONNX file to write.")],
     as_json: Json = False,
 ) -> None:
-    """Write a model as an ONNX file, after comparing its answers with the predictor's.
+    """Export a model to ONNX, verified against the predictor.
 
     Example: fathomer export model --out model.onnx
     """
@@ -24,13 +24,13 @@ def export(
 
     check_writable(out)
     predictor = load(folder)
-    done = export(predictor, out)
+    exported = export(predictor, out)
     if as_json:
-        print_json({"out": str(out), "labels": list(predictor.labels), **done._asdict()})
+        print_json({"out": str(out), "labels": list(predictor.labels), **exported._asdict()})
         return
-    print_line(f"{out}: {done.bytes / 1e6:.1f} MB, operators of opset {done.opset}")
-    print_line(f"depth {done.depth}")
+    print_line(f"{out}: {exported.bytes / 1e6:.1f} MB, ONNX opset {exported.opset}")
+    print_line(exported.depth)
     print_line(
-        f"compared with the predictor: {done.texts} texts in {done.batches} batches, "
-        f"largest difference {done.largest_difference:.1g}"
+        f"compared with the predictor: {exported.texts} texts in {exported.batches} batches, "
+        f"largest difference {exported.largest_difference:.1g}"
     )

@@ -5,7 +5,7 @@ from fathomer.cli.output import print_json, print_line
 
 
 def models(as_json: Json = False) -> None:
-    """List the models with their costs and papers.
+    """List the models with their sizes and papers.
 
     Example: fathomer models --json
     """
@@ -22,8 +22,8 @@ def models(as_json: Json = False) -> None:
         parameters, products = ("-" if count is None else f"{count:,}" for count in counts)
         print_line(f"{cost.name:<17} {parameters:>11} {products:>14}  {cost.paper}")
     print_line(
-        f"\nAt the paper's size (hidden size {PAPER_SIZE.hidden_size}, max_depth "
-        f"{PAPER_SIZE.max_depth}, two labels): trainable parameters without the\nfixed word vectors, "
-        f"and multiply-adds per word of a text of {WORDS} words, read at a mean depth of 5\n"
-        "by fathomer. A model without figures is as large as its data makes it."
+        f"\nTrainable parameters without the word vectors, and multiply-adds per word of a text of "
+        f"{WORDS}\nwords, at the paper's size: hidden size {PAPER_SIZE.hidden_size}, max_depth "
+        f"{PAPER_SIZE.max_depth}, two labels. fathomer is counted\nat a mean depth of 5. Models "
+        "without figures grow with their data."
     )

@@ -1,17 +1,17 @@
-"""Commands that have moved out of the package."""
+"""Former commands that now live outside the package."""
 
 from fathomer.errors import ConfigError
 
 
 def bench() -> None:
-    """Moved: run python -m benchmarks from a clone of the repository."""
+    """Report where the benchmarks are now."""
     raise ConfigError(
-        "bench has moved: in a clone of the repository, run python -m benchmarks speed or serving"
+        "bench has moved: in a clone of the repository, run python -m benchmarks speed|serving"
     )
 
 
 def experiment() -> None:
-    """Moved: run python -m experiments from a clone of the repository."""
+    """Report where the experiments are now."""
     raise ConfigError(
-        "experiment has moved: in a clone of the repository, run python -m experiments"
+        "experiment has moved: in a clone of the repository, run python -m experiments ..."
     )

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options shared by several commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,47 +6,55 @@ from typing import Annotated
 import typer
 
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="Corpus name, or a csv, tsv, jsonl or fastText file.")
+    str,
+    typer.Argument(metavar="DATA", help="Name of a corpus, or a csv, tsv, jsonl or fastText file."),
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that training has written.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-TextColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the texts.")]
-LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or key of the labels.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a trained model.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
+TextColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or JSON key of the texts.")]
+LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column or JSON key of the labels.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as train.epochs=5."),
 ]
 MultiLabel = Annotated[
-    bool, typer.Option("--multi-label", help="Texts have several labels: lists, or a|b.")
+    bool, typer.Option("--multi-label", help="Read several labels per text: JSON lists, or a|b.")
 ]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of the file.")]
 MaxDepth = Annotated[
-    int | None, typer.Option(metavar="N", help="Let no word take more steps than this.")
+    int | None, typer.Option(metavar="N", help="Limit every word to this many steps.")
 ]
 Precision = Annotated[
-    str, typer.Option(metavar="P", help="float32, or int8: faster on processors with VNNI.")
+    str, typer.Option(metavar="P", help="float32, or int8 (faster on CPUs with VNNI).")
 ]
-Device = Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, ...")]
+Device = Annotated[str, typer.Option(metavar="D", help="Device: cpu, cuda, cuda:1, ...")]
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        metavar="D", help="Folder of corpora and vectors; else FATHOMER_DATA, or a cache."
+        metavar="D",
+        help="Folder of corpora and vectors; default: $FATHOMER_DATA, else the user's cache.",
     ),
 ]
-Test = Annotated[str | None, typer.Option(metavar="FILE", help="Texts to score the result on.")]
+Test = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Labelled texts to score the model on.")
+]
 HeldOut = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Texts to choose the best epoch by.")
+    str | None, typer.Option(metavar="FILE", help="Labelled texts to choose the best epoch by.")
 ]
 Html = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also write a self-contained page.")
+    Path | None, typer.Option(metavar="FILE", help="Also write a self-contained HTML page.")
 ]
 Fold = Annotated[
-    int | None, typer.Option(metavar="K", help="Which fold of a cross validation is the test part.")
+    int | None, typer.Option(metavar="K", help="Fold of the cross validation to test on.")
 ]
 Folds = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Number of folds; 10 for corpora without a test part."),
+    typer.Option(metavar="N", help="Number of folds; default: 10 for corpora without a test set."),
 ]
 Vectors = Annotated[
     str | None,
-    typer.Option(metavar="NAME|FILE", help="Word vectors: a name, or GloVe .txt[.gz], .zip, .bin."),
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Pretrained word vectors: a name, or a .txt, .txt.gz, .zip or .bin file.",
+    ),
 ]

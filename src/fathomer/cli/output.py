@@ -1,4 +1,4 @@
-"""What commands print: answers to stdout, messages to stderr."""
+"""Output of the commands: results to stdout, messages to stderr."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def messages_console() -> "Console":
-    """Open the console for progress and messages."""
+    """Return the console for progress and messages."""
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
 def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
-    """Load a model; what it warns of is printed as a line."""
+    """Load a model, and print each of its warnings as one line."""
     import warnings
 
     from fathomer.predictor import load
@@ -35,7 +35,7 @@ def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
 
 
 def print_line(line: str) -> None:
-    """Print a line of an answer."""
+    """Print a line of the result."""
     typer.echo(line)
 
 
@@ -45,7 +45,7 @@ def print_json(content: dict[str, Any]) -> None:
 
 
 def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> None:
-    """Print rows under a header; columns from the number ``right`` on hold numbers."""
+    """Print a table; columns from index ``right`` on are aligned to the right."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
@@ -58,7 +58,7 @@ def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> 
 
 
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
-    """Print a table of scores, one row per set of texts."""
+    """Print a table of scores with one row per set of texts."""
     from fathomer.evaluate.metrics import shown_depth
 
     print_table(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.options import (
     Data,
     DataDir,
@@ -16,20 +17,19 @@ from fathomer.cli.options import (
     TextColumn,
 )
 from fathomer.cli.output import print_json, print_line
-from fathomer.cli.scored import open_scored
 
 
 def threshold(
     folder: Folder,
     data: Data,
     precision: Annotated[
-        float | None, typer.Option(metavar="P", help="Part of the given answers that is right.")
+        float | None, typer.Option(metavar="P", help="Wanted precision, up to 1.")
     ] = None,
     recall: Annotated[
-        float | None, typer.Option(metavar="R", help="Part of all texts to be answered right.")
+        float | None, typer.Option(metavar="R", help="Wanted recall, up to 1.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(metavar="X", help="Look at the answers of one label only.")
+        str | None, typer.Option(metavar="X", help="Consider only this label.")
     ] = None,
     fold: Fold = None,
     folds: Folds = None,
@@ -39,10 +39,11 @@ def threshold(
     encoding: Encoding = "utf-8",
     as_json: Json = False,
 ) -> None:
-    """Find the probability below which answers should not be given.
+    """Find the threshold for a wanted precision or recall.
 
-    Precision and recall are those that predict --abstain-below reaches; it gives a label X only to
-    texts whose best label is X. Where a text may have several labels, each label is a decision.
+    The threshold is a probability, for predict --abstain-below. Precision is the share of correct answers
+    among the answers given, recall the share of all texts that are answered correctly. In a
+    multi-label model, every pair of text and label counts as one decision.
 
     Example: fathomer threshold model test.csv --precision 0.95
     """
@@ -52,7 +53,9 @@ def threshold(
 
     predictor = load(folder)
     options = ReadOptions(text_column, label_column, encoding)
-    source = open_scored(predictor, data, options, fold=fold, folds=folds, data_dir=data_dir)
+    source = open_evaluation_data(
+        predictor, data, options, fold=fold, folds=folds, data_dir=data_dir
+    )
     found = choose_threshold(
         predictor, source.evaluation_set, precision=precision, recall=recall, label=label
     )

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from fathomer.tune import Trial
 
 Out = Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")]
-Minutes = Annotated[float, typer.Option(metavar="N", help="Time for the search.")]
+Minutes = Annotated[float, typer.Option(metavar="N", help="Time budget of the search.")]
 MaxMb = Annotated[float | None, typer.Option(metavar="N", help="Largest model, in megabytes.")]
-Beginning = Annotated[str | None, typer.Option(metavar="R.toml", help="Settings to begin with.")]
+StartingRecipe = Annotated[
+    str | None,
+    typer.Option(metavar="R.toml", help="Recipe to start from: a file, or a shipped name."),
+]
 
 
 def tune(
@@ -34,7 +37,7 @@ def tune(
     out: Out = Path("tuned.toml"),
     minutes: Minutes = 10.0,
     max_mb: MaxMb = None,
-    recipe: Beginning = None,
+    recipe: StartingRecipe = None,
     set_: Settings = None,
     multi_label: MultiLabel = False,
     vectors: Vectors = None,
@@ -44,7 +47,9 @@ def tune(
     encoding: Encoding = "utf-8",
     as_json: Json = False,
 ) -> None:
-    """Search for good settings; the same command again continues the search.
+    """Search for good settings, and write them as a recipe.
+
+    Running the same command again continues the search.
 
     Example: fathomer tune reviews.csv --minutes 10 --max-mb 5 --out tuned.toml
     """
@@ -59,38 +64,41 @@ def tune(
     settings = starting_recipe(data, recipe).with_settings(set_ or [])
     check_search(settings, minutes)
     check_writable(out)
-    several = multi_label or settings.model.multi_label
-    options = ReadOptions(text_column, label_column, encoding, several)
+    multi_label = multi_label or settings.model.multi_label
+    options = ReadOptions(text_column, label_column, encoding, multi_label)
     source = open_dataset(data, options, data_dir=data_dir)
-    aim = "micro F1" if source.train.multi_label else "accuracy"
-    tuned = search(
-        source.train,  # the test part is for the end, and not looked at
+    objective = "micro F1" if source.train.multi_label else "accuracy"
+    result = search(
+        source.train,  # the test set is never used here
         settings,
         minutes=minutes,
         max_mb=max_mb,
         journal=out.with_name(f"{out.name}.trials"),
         vectors=find_vectors(vectors, data_dir) if vectors else None,
-        report=lambda trial: _tell(trial, aim),
+        report=lambda trial: _print_progress(trial, objective),
     )
-    if not tuned.trials and not tuned.interrupted:
-        raise ConfigError(f"no trial got through an epoch in {minutes:g} minutes; give more time")
-    if tuned.trials:
-        _keep(tuned.trials, settings, out, aim=aim, as_json=as_json)
-    if tuned.interrupted:
-        kept = "the best so far is kept; the same command continues"
-        nothing = "no trial was done, and nothing is written"
-        messages_console().print(f"Stopped: {kept if tuned.trials else nothing}.")
+    if not result.trials and not result.interrupted:
+        raise ConfigError(f"no trial finished an epoch in {minutes:g} minutes; increase --minutes")
+    if result.trials:
+        _write_best(result.trials, settings, out, objective=objective, as_json=as_json)
+    if result.interrupted:
+        kept = "the best settings so far are saved; the same command continues"
+        nothing = "no trial was finished, so nothing was written"
+        messages_console().print(f"Stopped: {kept if result.trials else nothing}.")
         raise typer.Exit(130)
 
 
-def _tell(trial: "Trial", aim: str) -> None:
+def _print_progress(trial: "Trial", objective: str) -> None:
     messages_console().print(
-        f"trial {trial.number + 1}: held-out {aim} {trial.micro_f1:.4f} after {trial.seconds:.0f} s"
+        f"trial {trial.number + 1}: held-out {objective} {trial.micro_f1:.4f} "
+        f"after {trial.seconds:.0f} s"
     )
 
 
-def _keep(trials: "list[Trial]", settings: "Recipe", out: Path, *, aim: str, as_json: bool) -> None:
-    """Write the best trial's settings, and say which they are."""
+def _write_best(
+    trials: "list[Trial]", settings: "Recipe", out: Path, *, objective: str, as_json: bool
+) -> None:
+    """Write the settings of the best trial as a recipe, and print all trials."""
     from fathomer.files import write_atomically
 
     best = trials[0]
@@ -98,15 +106,15 @@ def _keep(trials: "list[Trial]", settings: "Recipe", out: Path, *, aim: str, as_
     if as_json:
         print_json({"out": str(out), "trials": [trial._asdict() for trial in trials]})
     else:
-        _print(trials, aim)
+        _print_trials(trials, objective)
         print_line(f"{out}: the settings of trial {best.number + 1}")
 
 
-def _print(trials: "list[Trial]", aim: str) -> None:
-    """Print the trials, the best first, and what decides by its name."""
+def _print_trials(trials: "list[Trial]", objective: str) -> None:
+    """Print a table of the trials, best first."""
     names = [name.partition(".")[2] for name in trials[0].settings]
     print_table(
-        ["trial", aim, "depth", "MB", "seconds", *names],
+        ["trial", objective, "depth", "MB", "seconds", *names],
         [
             [
                 str(trial.number + 1),

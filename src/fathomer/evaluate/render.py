@@ -7,7 +7,7 @@ from io import BytesIO
 from fathomer.errors import require
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.evaluate.report import Report, one_line
-from fathomer.pages import self_contained
+from fathomer.html_page import html_page
 
 MATRIX_LABELS = 40
 """A larger matrix shows only the labels with the most mistakes."""
@@ -45,7 +45,7 @@ def report_page(report: Report, *, title: str) -> str:
         "<h2>Worst mistakes</h2>",
         _mistakes(report),
     ]
-    return self_contained(html.escape(title), "\n".join(sections), style=_STYLE)
+    return html_page(html.escape(title), "\n".join(sections), style=_STYLE)
 
 
 def _matrix_caption(report: Report) -> str:

@@ -1,18 +1,14 @@
-"""A trained model as one ONNX file, which runs without Fathomer and PyTorch.
+"""Export of a trained model to a single ONNX file, which runs without Fathomer and PyTorch.
 
-The graph takes packed texts (``words``, ``lengths``, ``unknown``: what
-:meth:`fathomer.text.encode.EncodedTexts.pack` gives) and answers with ``probabilities`` and
-``depths``. It is written only if its answers are the predictor's.
+The graph takes packed texts (``words``, ``lengths`` and ``unknown``, as returned by
+:meth:`fathomer.text.encode.EncodedTexts.pack`) and returns ``probabilities`` and ``depths``. The
+file is written only if the answers of the graph are those of the predictor.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 import fathomer
 from fathomer.artifact import TOKENIZER, Artifact
@@ -20,15 +16,12 @@ from fathomer.errors import ExportError, require
 from fathomer.files import check_writable, write_atomically
 from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.predictor import Predictor
-from fathomer.text.encode import EncodedTexts, PackedWords
 
 if TYPE_CHECKING:
     import onnx
 
-TOLERANCE = 1e-4
-"""How far a probability of the graph may lie from the predictor's."""
-_LARGEST = 2**31 - 1
-"""Bytes that one ONNX file can hold."""
+MAX_BYTES = 2**31 - 1
+"""Size limit of an ONNX file."""
 _DEPTH = (
     "adaptive: each word's depth is selected inside the graph, the loop over layers ends with the "
     "deepest word of the batch, and a word that has stopped takes part in no matrix product"
@@ -36,47 +29,52 @@ _DEPTH = (
 
 
 class Exported(NamedTuple):
-    """Tell what was written, and how its answers were compared with the predictor's."""
+    """The result of an export: what was written, and how it compares with the predictor."""
 
     bytes: int
     opset: int
+    """Version of the ONNX operators."""
     depth: str
+    """How the graph handles depth, in words."""
     batches: int
     texts: int
     largest_difference: float
-    """Between two probabilities."""
+    """Largest difference between a probability of the graph and the predictor's."""
 
 
 def export(predictor: Predictor, path: Path) -> Exported:
-    """Write a model as an ONNX file, after a comparison of its answers with the predictor's."""
+    """Write a model as an ONNX file, after verifying its answers against the predictor's."""
     for package in ("onnx", "onnxruntime"):
         require(package, "onnx")
+    from fathomer.export.builder import OPSET
+    from fathomer.export.verify import verify
+
     check_writable(path)
-    content, opset = serialise(predictor.artifact)
-    batches, texts, difference = compare(content, predictor)
+    content = serialise(predictor.artifact)
+    verified = verify(content, predictor)
     write_atomically(path, content)
-    return Exported(len(content), opset, _DEPTH, batches, texts, difference)
+    return Exported(len(content), OPSET, _DEPTH, *verified)
 
 
-def serialise(artifact: Artifact) -> tuple[bytes, int]:
-    """Give the content of the file, and the version of ONNX's operators in it."""
-    from fathomer.export.steps import NetworkGraph
-    from fathomer.export.writer import OPSET
+def serialise(artifact: Artifact) -> bytes:
+    """Return the content of the ONNX file."""
+    from fathomer.export.network import NetworkGraph
 
     network = artifact.network
     if not isinstance(network, DepthAdaptiveNetwork):
         name = artifact.recipe.model.name
         raise ExportError(f"the model {name} cannot be exported; only fathomer can")
     tensors = (*network.parameters(), *network.buffers())
-    if sum(tensor.numel() * 4 for tensor in tensors) > _LARGEST:
-        raise ExportError("the model is larger than the 2 GB that an ONNX file can hold")
+    if sum(tensor.numel() * 4 for tensor in tensors) > MAX_BYTES:
+        raise ExportError("the model is larger than 2 GB, the limit of an ONNX file")
     model = NetworkGraph(network).model(temperature=artifact.temperature)
-    describe(model, artifact)
-    return model.SerializeToString(), OPSET
+    add_metadata(model, artifact)
+    content: bytes = model.SerializeToString()
+    return content
 
 
-def describe(model: "onnx.ModelProto", artifact: Artifact) -> None:
-    """Put into the file what a user must know to ask it and to read its answers."""
+def add_metadata(model: "onnx.ModelProto", artifact: Artifact) -> None:
+    """Add what is needed to encode texts and to interpret the outputs."""
     model.producer_name, model.producer_version = "fathomer", fathomer.__version__
     tokenizer = artifact.tokenizer.to_json().encode("utf-8")
     properties = {
@@ -90,49 +88,3 @@ def describe(model: "onnx.ModelProto", artifact: Artifact) -> None:
     }
     for name, value in properties.items():
         model.metadata_props.add(key=f"fathomer.{name}", value=value)
-
-
-def compare(content: bytes, predictor: Predictor) -> tuple[int, int, float]:
-    """Refuse a graph that answers otherwise; give batches, texts and the largest difference."""
-    onnxruntime = require("onnxruntime", "onnx")
-    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    batches = list(trial_batches(predictor.artifact.tokenizer.vocabulary))
-    largest = 0.0
-    for texts in batches:
-        probabilities, depths = session.run(None, packed(texts, predictor.artifact)._asdict())
-        expected = predictor.predict(texts)
-        rows = np.array([list(answer.probabilities.values()) for answer in expected])
-        difference = float(np.abs(probabilities - rows).max())
-        same = depths.tolist() == [word.depth for answer in expected for word in answer.words]
-        if not (difference <= TOLERANCE and same):  # nan, too, is a difference
-            what = f"probabilities differ by {difference:.2g}" if same else "depths differ"
-            raise ExportError(
-                f"the graph does not answer as the predictor does ({what} in a batch of "
-                f"{len(texts)} texts); nothing was written"
-            )
-        largest = max(largest, difference)
-    return len(batches), sum(map(len, batches)), largest
-
-
-def packed(texts: list[str], artifact: Artifact) -> PackedWords:
-    """Encode texts as the graph takes them."""
-    config = artifact.recipe.text
-    words = artifact.tokenizer.encode(texts, max_words=config.max_words)
-    return EncodedTexts.from_words(words, max_chars=config.max_chars).pack(range(len(texts)))
-
-
-def trial_batches(vocabulary: list[str]) -> Iterator[list[str]]:
-    """Make up texts of all lengths, of known and unknown words, alone and in company."""
-    random = Random(0)  # noqa: S311 (texts, not a secret)
-    unknown = ["Qzxv", "häßlichst", "知らない", "🦜", "x" * 400]
-
-    def text(words: int) -> str:
-        return " ".join(random.choice(random.choice([vocabulary, unknown])) for _ in range(words))
-
-    yield [""]
-    yield ["", ""]
-    yield [text(1)]
-    yield unknown
-    yield [text(300)]
-    yield [text(2), "", text(40), text(1)]
-    yield [text(random.randrange(25)) for _ in range(33)]

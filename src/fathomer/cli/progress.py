@@ -1,7 +1,4 @@
-"""Training and answering as a person watches them: a bar in a terminal, plain lines elsewhere.
-
-All of it is on stderr.
-"""
+"""Progress of training and predicting: a bar in a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -16,18 +13,15 @@ from fathomer.train.loop import Event, RolledBack, StepDone
 from fathomer.train.prepare import VectorsFound
 
 
-def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
-    """Show events as they pass by."""
-    bar = Progress(
+def show_training(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
+    """Pass events through and show them: steps in a bar, everything else as a line."""
+    bar = _bar(
+        console,
         TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[status]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
     )
-    running = _Running()
+    running = _EpochTotals()
     with bar:
         task = bar.add_task("", total=None, epoch=1, status="")
         for event in events:
@@ -42,21 +36,18 @@ def watch(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator
                 )
             else:
                 console.print(_line(event, running, epochs), highlight=False)
-                running = _Running()
+                running = _EpochTotals()
             yield event
 
 
-def watch_answers(
+def show_answers(
     chunks: Iterable[list[Row]], console: Console, *, lines: int | None
 ) -> Iterator[list[Row]]:
-    """Show how far the answers to a file of so many lines are, if their number is known."""
-    bar = Progress(
+    """Pass chunks through and show how much of a file is answered; ``lines`` is its length."""
+    bar = _bar(
+        console,
         BarColumn(bar_width=24),
         TextColumn("{task.fields[texts]:,} texts  {task.fields[speed]:,.0f} texts/s"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
     )
     started, texts = time.perf_counter(), 0
     with bar:
@@ -68,8 +59,19 @@ def watch_answers(
             bar.update(task, completed=chunk[-1].line, texts=texts, speed=speed)
 
 
-class _Running:
-    """Add up the steps of an epoch."""
+def _bar(console: Console, *columns: BarColumn | TextColumn) -> Progress:
+    """Return a progress bar that disappears at the end, and is silent outside a terminal."""
+    return Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+class _EpochTotals:
+    """Running totals over the steps of an epoch."""
 
     def __init__(self) -> None:
         self.started = time.perf_counter()
@@ -94,16 +96,16 @@ class _Running:
         )
 
 
-def _line(event: VectorsFound | EpochDone | RolledBack, running: _Running, epochs: int) -> str:
+def _line(event: VectorsFound | EpochDone | RolledBack, running: _EpochTotals, epochs: int) -> str:
     if isinstance(event, VectorsFound):
         return (
-            f"{event.file} covers {event.words:.1%} of the training words, "
-            f"{event.types:.1%} of the distinct ones"
+            f"{event.file} covers {event.words:.1%} of the training words "
+            f"({event.types:.1%} of the distinct words)"
         )
     if isinstance(event, RolledBack):
         return (
-            f"epoch {event.epoch}: the loss was not finite at step {event.step}; back to the last "
-            f"good state, and on with a learning rate of {event.learning_rate:.2g}"
+            f"epoch {event.epoch}: the loss was not finite at step {event.step}; continuing from "
+            f"the last good state with a learning rate of {event.learning_rate:.2g}"
         )
     line = (
         f"epoch {event.epoch}/{epochs}  loss {event.loss:.4f}  accuracy {event.accuracy:.3f}  "

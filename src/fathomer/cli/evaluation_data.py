@@ -1,4 +1,4 @@
-"""The texts that a model is scored on, opened for all commands alike."""
+"""The labelled texts that a model is evaluated on."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fathomer.predictor import Predictor
 
 
-def open_scored(
+def open_evaluation_data(
     predictor: "Predictor",
     data: str,
     options: "ReadOptions | None" = None,
@@ -22,7 +22,7 @@ def open_scored(
     folds: int | None,
     data_dir: Path | None,
 ) -> "Dataset":
-    """Open the texts to score a model on, and print what must be said of them."""
+    """Open the texts to evaluate a model on, and print notes and warnings about them."""
     from fathomer.data.opening import held_out_fold, open_dataset
     from fathomer.data.reading import DEFAULT_OPTIONS
 
@@ -30,7 +30,7 @@ def open_scored(
     fold, folds = held_out_fold(trained, data, fold, folds)
     options = replace(options or DEFAULT_OPTIONS, multi_label=predictor.multi_label)
     source = open_dataset(data, options, data_dir=data_dir, fold=fold, folds=folds, only="test")
-    for note in [*source.notes, *_skipped(source), *_leak(trained, source)]:
+    for note in [*source.notes, *_skipped(source), *_leak_warnings(trained, source)]:
         messages_console().print(note)
     return source
 
@@ -40,15 +40,15 @@ def _skipped(source: "Dataset") -> Iterator[str]:
         yield f"{source.name}: {source.evaluation_set.summary()}"
 
 
-def _leak(trained: Mapping[str, Any], source: "Dataset") -> Iterator[str]:
-    """Warn of test texts that the model was trained on."""
+def _leak_warnings(trained: Mapping[str, Any], source: "Dataset") -> Iterator[str]:
+    """Warn if the model was trained on texts of the test set."""
     if source.fold and trained.get("data_name") == source.name:
         fold, folds = trained.get("fold"), trained.get("folds")
         if (fold, folds) != (source.fold.number, source.fold.of):
-            trained_on = f"for fold {fold} of {folds}" if fold else "on all of them"
+            trained_on = f"for fold {fold} of {folds}" if fold else "on all folds"
             yield (
                 f"warning: the model was trained {trained_on}, "
-                "so it has seen texts of this test part"
+                "so it has seen texts of this test set"
             )
         elif trained.get("data_checksum") != source.checksum:
             yield (
@@ -56,4 +56,4 @@ def _leak(trained: Mapping[str, Any], source: "Dataset") -> Iterator[str]:
                 "so it may have seen texts of this fold"
             )
     elif source.checksum and trained.get("data_checksum") == source.checksum:
-        yield "warning: the model was trained on this very file; the scores say little"
+        yield "warning: the model was trained on this file, so the scores mean little"

@@ -1,8 +1,11 @@
-"""The frame of the pages that Fathomer writes: one file, light and dark, that asks for no other."""
+"""The HTML frame shared by all pages that Fathomer writes.
+
+Each page is one self-contained file with a light and a dark theme.
+"""
 
 
-def self_contained(title: str, body: str, *, style: str = "") -> str:
-    """Write a page around a body; ``title`` and ``body`` are HTML, so their texts are escaped."""
+def html_page(title: str, body: str, *, style: str = "") -> str:
+    """Return a complete page; ``title`` and ``body`` are HTML, so escape their text first."""
     return _FRAME.format(title=title, body=body, style=style)
 
 

@@ -1,0 +1,57 @@
+"""The texts of a training: what to learn from, to choose the best epoch by, and to test on."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from fathomer.cli.output import messages_console
+from fathomer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fathomer.config import Recipe
+    from fathomer.data.examples import Examples
+    from fathomer.data.opening import Dataset
+
+
+class Splits(NamedTuple):
+    """The source of the training texts, and the held-out and test texts."""
+
+    source: "Dataset"
+    held_out: "Examples | None"
+    """None: a part of the training texts is held out."""
+    test: "Examples | None"
+
+
+def read_splits(
+    source: "Dataset", held_out: str | None, test: str | None, read: Callable[[str], "Dataset"]
+) -> Splits:
+    """Read the files named by ``--held-out`` and ``--test``; a corpus can have its own test set."""
+    return Splits(
+        source,
+        held_out=read(held_out).train if held_out else None,
+        test=read(test).evaluation_set if test else source.test,
+    )
+
+
+def check_splits(splits: Splits, recipe: "Recipe", *, baseline: bool) -> None:
+    """Raise an error before the training if the model could not be scored after it."""
+    from fathomer.data.labelled import check_labels
+
+    if splits.test:
+        check_labels(splits.test, splits.source.train.label_counts)
+    if baseline and not (splits.test or splits.held_out):
+        most = max(Counter(splits.source.train.strata).values(), default=0)
+        if not recipe.train.held_out or most == 1:  # the only text of a label is never held out
+            raise ConfigError("--baseline needs texts to score on: use --test or --held-out")
+
+
+def announce(source: "Dataset", out: Path, *, resume: bool) -> None:
+    """Print what was read, and whether an existing model will be replaced."""
+    from fathomer.artifact import CONFIG
+
+    messages = messages_console()
+    if (out / CONFIG).exists() and not resume:
+        messages.print(f"{out}: the existing model will be replaced")
+    for line in (f"{source.name}: {source.train.summary()}", *source.notes):
+        messages.print(line)

@@ -1,0 +1,108 @@
+"""The result of a training: the saved model, its scores, and what is printed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from fathomer.cli.output import messages_console, print_json, print_line, print_scores
+
+if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
+    from fathomer.cli.training_data import Splits
+    from fathomer.config import Recipe
+    from fathomer.train.fit import Fitted
+
+FEW_TEXTS = 50
+"""Calibration on fewer texts is marked as a rough guess."""
+
+
+def save_and_score(
+    fitted: "Fitted", splits: "Splits", out: Path, *, command: str, baseline: bool
+) -> "Artifact":
+    """Save the model, score it, and save the scores with it."""
+    from fathomer.train.fit import CHECKPOINT
+
+    metrics = {**fitted.artifact.metrics, **splits.source.describe(), "command": command}
+    artifact = replace(fitted.artifact, metrics=metrics)
+    artifact.save(out)  # first, so that nothing that follows can lose the model
+    try:
+        metrics |= _scores(artifact, splits, baseline=baseline)
+        artifact.save(out)
+    except KeyboardInterrupt:
+        exit_stopped(out)
+    if not fitted.interrupted:
+        (out / CHECKPOINT).unlink(missing_ok=True)
+    return artifact
+
+
+def _scores(artifact: "Artifact", splits: "Splits", *, baseline: bool) -> dict[str, Any]:
+    """Score the model on the test texts, and a baseline if requested."""
+    from fathomer.predictor import Predictor
+
+    scores: dict[str, Any] = {}
+    if splits.test:
+        scores["test"] = Predictor(artifact).evaluate(splits.test).to_dict()
+    if baseline:
+        scores["baseline"] = _baseline_scores(splits, artifact.recipe)
+    return scores
+
+
+def _baseline_scores(splits: "Splits", recipe: "Recipe") -> dict[str, Any]:
+    """Score TF-IDF on the test texts, or else on the same held-out texts as the model."""
+    from fathomer.predictor import Predictor
+    from fathomer.train.fit import fit
+
+    recipe = recipe.updated({"model": {"name": "tfidf"}})
+    artifact = fit(splits.source.train, recipe, held_out=splits.held_out).artifact
+    scores = artifact.metrics["held_out"]
+    if splits.test:
+        scores = Predictor(artifact).evaluate(splits.test).to_dict()
+    return {"name": "TF-IDF with logistic regression", **scores}
+
+
+def exit_stopped(out: Path) -> NoReturn:
+    """Exit after Ctrl-C with a line that says what was saved and how to continue."""
+    from fathomer.train.fit import CHECKPOINT
+
+    kept = "the best epoch so far; the same command with --resume continues"
+    if not (out / CHECKPOINT).exists():  # a model that trains in one go, without epochs
+        kept = "the model; fathomer evaluate scores it"
+    messages_console().print(f"Stopped: {out} holds {kept}.")
+    raise typer.Exit(130)
+
+
+def print_result(artifact: "Artifact", out: Path, *, matched: bool, as_json: bool) -> None:
+    """Print the scores, as JSON or as a table."""
+    metrics, messages = artifact.metrics, messages_console()
+    if matched:
+        size = artifact.recipe.model.hidden_size
+        messages.print(f"hidden size {size}: {metrics['parameters']:,} trainable parameters")
+    if metrics.get("calibration", True) is None:
+        messages.print("not calibrated: the held-out texts have only one label")
+    if as_json:
+        print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
+        return
+    print_scores(_rows(metrics))
+    if calibration := metrics.get("calibration"):
+        print_line(_calibration_line(calibration))
+    print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")
+
+
+def _rows(metrics: dict[str, Any]) -> dict[str, Any]:
+    rows = {
+        name.replace("_", " "): metrics[name] for name in ("held_out", "test") if metrics.get(name)
+    }
+    if "baseline" in metrics:
+        where = "test" if "test" in rows else "held out"
+        rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
+    return rows
+
+
+def _calibration_line(found: dict[str, Any]) -> str:
+    few = f"; only {found['examples']} texts: a rough guess" * (found["examples"] < FEW_TEXTS)
+    return (
+        f"held out, calibrated: error {found['error_before']:.3f} -> "
+        f"{found['error_after']:.3f} (temperature {found['temperature']:.2f}{few})"
+    )
