@@ -17,7 +17,7 @@ import torch
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ConfigError, DataError, TrainingError
+from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.files import sha256_of
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
