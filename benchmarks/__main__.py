@@ -53,7 +53,7 @@ def speed(
     plan = QUICK if quick else COMPLETE
     messages, started = messages_console(), time.perf_counter()
     found = measure_speed(
-        plan, tell=lambda line: messages.print(f"{time.perf_counter() - started:6.1f} s  {line}")
+        plan, report=lambda line: messages.print(f"{time.perf_counter() - started:6.1f} s  {line}")
     )
     if out:
         write_atomically(out, json.dumps(found, indent=1) + "\n")
@@ -154,7 +154,7 @@ def serving(
         texts_per_request=texts_per_request,
         workers=workers,
         seconds=seconds,
-        tell=messages_console().print,
+        report=messages_console().print,
     )
     if as_json:
         print_json(found)

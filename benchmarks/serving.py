@@ -37,8 +37,12 @@ class RunningService:
 
     def _sum(self, value: Callable[[psutil.Process], float]) -> float:
         """Add up a value of the service and its workers."""
-        process = psutil.Process(self.process.pid)
-        return sum(value(each) for each in (process, *process.children()))
+        total = 0.0
+        with suppress(psutil.NoSuchProcess):  # a worker, or the service itself, may have died
+            process = psutil.Process(self.process.pid)
+            for each in (process, *process.children()):
+                total += value(each)
+        return total
 
     @property
     def memory_mb(self) -> float:
@@ -97,7 +101,7 @@ def measure_serving(
     texts_per_request: int = 8,
     workers: int = 1,
     seconds: float = 10.0,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Measure a service of the model in ``folder`` and the offline predictor side by side."""
     predictor = load(folder)
@@ -110,7 +114,7 @@ def measure_serving(
     with run_service(folder, workers=workers) as service:
 
         def phase(name: str, users: int = connections, **bounds: Any) -> None:
-            tell(name)
+            report(name)
             result[name] = run_phase(service, requests, users, **bounds)
 
         phase("correctness", seconds=600, max_requests=len(requests))

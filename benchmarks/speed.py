@@ -176,11 +176,11 @@ def _workload(lengths: Lengths, batch: int, plan: SpeedPlan) -> Workload:
 
 
 def measure_speed(
-    plan: SpeedPlan, *, tell: Callable[[str], None] = lambda _: None
+    plan: SpeedPlan, *, report: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
     """Run the benchmark; return the machine, the rows and the ratios as plain values."""
     cases = select_cases(Systems(plan.model), plan)
-    timings = run_in_turns(cases, rounds=plan.rounds, seconds=plan.seconds, tell=tell)
+    timings = run_in_turns(cases, rounds=plan.rounds, seconds=plan.seconds, report=report)
     rows = [summarise(*each) for each in zip(cases, timings, strict=True)]
     return {
         "machine": describe_machine(),

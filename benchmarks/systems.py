@@ -102,7 +102,7 @@ class Systems:
         return self._prediction(ONE_BY_ONE, workload, None, one_by_one(without_depths(model)))
 
     def _prepared(self, model: TorchBiLSTM | TorchTransformer | Network) -> nn.Module:
-        """Give a model the precomputed character embedding that Fathomer has at prediction."""
+        """Return a copy of a model with the precomputed character embedding of Fathomer."""
         prepared = sharing(model, type(model))
         prepared.embedding = self.float32.embedding
         return prepared

@@ -59,7 +59,7 @@ def run_in_turns(
     *,
     rounds: int,
     seconds: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> list[Timings]:
     """Run all cases in turns, after a warm-up run of each that also measures its memory.
 
@@ -68,11 +68,11 @@ def run_in_turns(
     """
     timings = []
     for number, case in enumerate(cases, 1):
-        tell(f"warm-up {number}/{len(cases)}: {case.label}")
+        report(f"warm-up {number}/{len(cases)}: {case.label}")
         first, peak = peak_memory(case.run)
         timings.append(Timings(peak, [first] if first >= seconds else []))
     for number in range(1, rounds + 1):
-        tell(f"round {number}/{rounds}")
+        report(f"round {number}/{rounds}")
         for case, found in zip(cases, timings, strict=True):
             if len(found.seconds) < 2 or sum(found.seconds) < seconds:
                 found.seconds.append(case.run())

@@ -99,7 +99,7 @@ def test_the_table_shows_rows_and_ratios_with_their_goals(bench, monkeypatch, sy
         "torch": "2", "python": "3", "fathomer": "1",
     }  # fmt: skip
     found = {"machine": machine, "rows": rows, "ratios": ratios}
-    monkeypatch.setattr(speed_module, "measure_speed", lambda plan, tell: found)
+    monkeypatch.setattr(speed_module, "measure_speed", lambda plan, report: found)
     code, out, err = bench("speed")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]

@@ -17,12 +17,12 @@ def case(name, run, **changes):
 def test_cases_run_in_turns_after_a_warm_up():
     ran = []
     cases = [case(name, lambda name=name: ran.append(name) or 0.1) for name in "abc"]
-    told = []
-    timings = run_in_turns(cases, rounds=3, seconds=10, tell=told.append)
+    reported = []
+    timings = run_in_turns(cases, rounds=3, seconds=10, report=reported.append)
     assert "".join(ran) == "abc" * 4
     assert [found.seconds for found in timings] == [[0.1] * 3] * 3
-    assert told[0] == "warm-up 1/3: a float32, imdb, batch 2, depth 3"
-    assert told[-1] == "round 3/3"
+    assert reported[0] == "warm-up 1/3: a float32, imdb, batch 2, depth 3"
+    assert reported[-1] == "round 3/3"
 
 
 def test_a_slow_case_skips_later_rounds_but_runs_twice():
@@ -32,7 +32,7 @@ def test_a_slow_case_skips_later_rounds_but_runs_twice():
         case("less slow", lambda: 2.0),
         case("fast", lambda: 0.7),
     ]
-    slowest, slow, fast = run_in_turns(cases, rounds=9, seconds=3, tell=lambda _: None)
+    slowest, slow, fast = run_in_turns(cases, rounds=9, seconds=3, report=lambda _: None)
     assert slowest.seconds == [60.0, 61.0]
     assert slow.seconds == [2.0] * 2
     assert fast.seconds == [0.7] * 5
