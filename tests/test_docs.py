@@ -1,5 +1,6 @@
 """The documents stay true: names in them exist, and the map shows every module."""
 
+import configparser
 import re
 import shlex
 from importlib import import_module
@@ -11,7 +12,7 @@ import typer
 import fathomer
 from fathomer.cli import app
 from fathomer.config import Recipe
-from fathomer.recipes import shipped_experiments, shipped_recipes
+from fathomer.recipes import shipped_recipes
 from tests.reference import PAGES
 
 ROOT = Path(__file__).parents[1]
@@ -60,13 +61,47 @@ def test_code_names_equations_that_exist():
             assert 1 <= int(numbers) <= 17, path
 
 
-def test_the_map_shows_every_module():
+def map_entries():
+    """Return the lines of the map, joined by the first word: a module or package of fathomer."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    block = text.split("src/fathomer/\n")[1].split("\nexperiments/")[0]
+    entries = {}
+    for line in block.splitlines():
+        if not line.startswith("   "):
+            name = line.split()[0]
+        entries[name] = entries.get(name, "") + line
+    return entries
+
+
+def test_the_map_shows_every_module():
+    entries = map_entries()
     for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).parts
         if path.name.startswith("__"):
             continue
-        shown = f"{path.parent.name}/" if path.parent.name in ("cli", "baselines") else path.name
-        assert shown in text, path.relative_to(SOURCE)
+        if len(parts) == 1:
+            assert path.name in entries
+        elif parts[0] != "cli" and "baselines" not in parts:
+            assert path.name in entries[f"{parts[0]}/"], path
+
+
+def test_the_map_names_only_what_exists():
+    for name, line in map_entries().items():
+        assert (SOURCE / name).exists(), name
+        if name.endswith("/"):
+            for module in re.findall(r"(\w+\.(?:py|toml))", line):
+                assert list((SOURCE / name).rglob(module)), module
+
+
+def test_the_map_has_the_order_of_the_import_contract():
+    contract = configparser.ConfigParser()
+    contract.read(ROOT / ".importlinter")
+    layers = contract["importlinter:contract:layers"]["layers"].split("\n")
+    levels = [[name.strip() for name in layer.split("|")] for layer in layers if layer.strip()]
+    level = {name: number for number, names in enumerate(reversed(levels)) for name in names}
+    shown = [name.removesuffix("/").removesuffix(".py") for name in map_entries()]
+    assert sorted(shown) == sorted(set(level) - {"__main__"})
+    assert [level[name] for name in shown] == sorted(level[name] for name in shown)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -109,7 +144,7 @@ def test_every_public_name_and_command_is_in_the_reference():
     pages = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
     for name in names:
         assert re.search(rf"^##+ {name}$", pages["python.md"], re.MULTILINE), name
-    for name in ("train", "data get", "bench serve", "experiment run"):
+    for name in ("train", "data get", "evaluate", "serve"):
         assert f"# `fathomer {name}`\n" in pages["commands.md"]
     assert "| `--set KEY=VALUE` |" in pages["commands.md"]
 
@@ -138,5 +173,4 @@ def test_a_shown_command_has_options_and_settings_that_exist(command):
     given = found.make_context("fathomer", arguments).params  # parses, and runs nothing
     Recipe().with_settings(given.get("set_") or [])
     if recipe := given.get("recipe"):
-        names = [*shipped_recipes(), *shipped_experiments(), "tuned"]  # the last by fathomer tune
-        assert recipe.removeprefix("recipes/").removesuffix(".toml") in names
+        assert recipe in (*shipped_recipes(), "tuned.toml")  # the last one written by fathomer tune

@@ -244,7 +244,7 @@ def test_explain_shows_all_labels(predictor):
 
 def test_a_report_is_refused(predictor):
     with pytest.raises(ConfigError, match="one label per text"):
-        make_report(predictor, tagged(5))
+        make_report(predictor.answer(tagged(5)), tagged(5))
 
 
 def test_the_service_answers_with_all_labels(predictor):

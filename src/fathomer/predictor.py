@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
-from fathomer.data.labelled import LabelledTexts, encode_examples
+from fathomer.data.labelled import encode_examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
-from fathomer.evaluate.metrics import Metrics, score
+from fathomer.evaluate.metrics import Answered, Metrics, score
 from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.inference import Classified, classify
 from fathomer.model.interface import Network, find_device
@@ -82,13 +82,6 @@ class Prediction:
         if words:
             answer["words"] = [word._asdict() for word in self.words]
         return answer
-
-
-class Answered(NamedTuple):
-    """Labelled texts and the network's answers to them."""
-
-    data: LabelledTexts
-    answers: Classified
 
 
 class Predictor:
@@ -221,12 +214,17 @@ class Predictor:
             number = "several labels" if self.multi_label else "one label"
             raise DataError(f"the model gives {number} per text; the examples do not fit")
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        return Answered(data, self.classify(data.texts, max_depth))
+        answers = self.classify(data.texts, max_depth)
+        return Answered(data, answers, self.labels, artifact.thresholds)
 
     def score(self, answered: Answered) -> Metrics:
         """Score the result of :meth:`answer`."""
-        thresholds = self.artifact.thresholds
-        return score(answered.answers, answered.data.targets, self.labels, thresholds=thresholds)
+        return score(
+            answered.answers,
+            answered.data.targets,
+            self.labels,
+            thresholds=self.artifact.thresholds,
+        )
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

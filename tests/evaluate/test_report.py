@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 from fathomer import predictor as predictor_module
 from fathomer.data.examples import Example, Examples
 from fathomer.data.labelled import LabelledTexts
+from fathomer.evaluate.metrics import Answered
 from fathomer.evaluate.report import MISTAKES, TEXT_CHARACTERS, make_report, one_line
 from fathomer.model.inference import Classified
-from fathomer.predictor import Answered, Predictor
+from fathomer.predictor import Predictor
 from fathomer.text.encode import EncodedTexts
 from tests.tiny import tiny_artifact, tiny_examples
 
@@ -33,10 +33,9 @@ def report_of(answers, *, training_texts=None):
     for row, (_, _, predicted, probability, _) in enumerate(answers):
         logs[row, LABELS.index(predicted)] = np.log(probability)
     depths = np.array([d for *_, depths in answers for d in depths], dtype=np.int16)
-    answered = Answered(LabelledTexts(texts, targets), Classified(logs, depths))
-    stub = SimpleNamespace(labels=LABELS, answer=lambda *_, **__: answered)
+    answered = Answered(LabelledTexts(texts, targets), Classified(logs, depths), tuple(LABELS))
     examples = Examples([Example(text, label) for text, label, *_ in answers])
-    return make_report(stub, examples, training_texts=training_texts)
+    return make_report(answered, examples, training_texts=training_texts)
 
 
 ANSWERS = st.lists(
@@ -143,7 +142,7 @@ def test_the_network_runs_once_and_the_scores_are_those_of_evaluate(monkeypatch)
         return classify(*arguments, **options)
 
     monkeypatch.setattr(predictor_module, "classify", counting)
-    report = make_report(predictor, examples, max_depth=2)
+    report = make_report(predictor.answer(examples, max_depth=2), examples)
     assert calls == [1]
     assert report.metrics == predictor.evaluate(examples, max_depth=2)
     assert sum(sum(row.values()) for row in report.confusion.values()) == 40

@@ -79,7 +79,7 @@ def test_the_scores_of_one_label_are_those_of_predict(predictor):
     wrong = [Example(e.text, "negative") for e in right if e.label == "positive"][:9]
     missed = [Example(e.text, "positive") for e in right if e.label == "negative"][:9]
     examples = Examples([*right, *wrong, *missed])
-    found = choose_threshold(predictor, examples, recall=0.5, label="positive")
+    found = choose_threshold(predictor.answer(examples), recall=0.5, label="positive")
     texts = [example.text for example in examples]
     answers = predictor.predict(texts, abstain_below=found.threshold)
     given = np.asarray([answer.label == "positive" for answer in answers])
@@ -89,13 +89,13 @@ def test_the_scores_of_one_label_are_those_of_predict(predictor):
     assert found.recall == pytest.approx(given[true].mean())
     assert (found.examples, found.unit) == (78, "texts")
     with pytest.raises(DataError, match="no threshold gives a recall of 1"):
-        choose_threshold(predictor, examples, recall=1.0, label="positive")
+        choose_threshold(predictor.answer(examples), recall=1.0, label="positive")
 
 
 @pytest.mark.parametrize("label", [None, "fast"])
 def test_with_several_labels_the_decisions_of_predict_are_counted(label):
     predictor, examples = Predictor(tagged_artifact()), tagged()
-    found = choose_threshold(predictor, examples, precision=0.9, label=label)
+    found = choose_threshold(predictor.answer(examples), precision=0.9, label=label)
     answers = predictor.predict([e.text for e in examples], abstain_below=found.threshold)
     names = predictor.labels if label is None else (label,)
     given = np.asarray([[name in a.labels for name in names] for a in answers])
@@ -135,13 +135,13 @@ def test_the_command_warns_as_evaluate_does(run, tmp_path):
 )
 def test_an_impossible_request_is_a_clear_error(predictor, options, message):
     with pytest.raises(ConfigError, match=message):
-        choose_threshold(predictor, tiny_examples(), **options)
+        choose_threshold(predictor.answer(tiny_examples()), **options)
 
 
 def test_the_recall_of_a_label_without_texts_is_undefined(predictor):
     good = Examples([Example("The film was lovely.", "positive")] * 3)
     with pytest.raises(DataError, match="no text has the label 'negative'"):
-        choose_threshold(predictor, good, recall=0.5, label="negative")
+        choose_threshold(predictor.answer(good), recall=0.5, label="negative")
 
 
 def test_predict_keeps_the_threshold_that_the_command_found(run, tmp_path):

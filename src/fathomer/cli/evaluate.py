@@ -33,9 +33,8 @@ from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.opening import Dataset
-    from fathomer.evaluate.metrics import Metrics
+    from fathomer.evaluate.metrics import Answered, Metrics
     from fathomer.evaluate.report import Report
-    from fathomer.predictor import Answered
 
 MATRIX_LABELS = 10
 """Largest number of labels for which the confusion matrix is printed."""
@@ -86,7 +85,7 @@ def evaluate(
         _print_multi_label(predictor.score(answered), source, as_json=as_json)
         return
     seen = training_texts(source, data_dir=data_dir)
-    report = make_report(predictor, source.evaluation_set, training_texts=seen, answered=answered)
+    report = make_report(answered, source.evaluation_set, training_texts=seen)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
         print_json(report.to_dict() | source.describe())

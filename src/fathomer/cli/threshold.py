@@ -56,9 +56,8 @@ def threshold(
     source = open_evaluation_data(
         predictor, data, options, fold=fold, folds=folds, data_dir=data_dir
     )
-    found = choose_threshold(
-        predictor, source.evaluation_set, precision=precision, recall=recall, label=label
-    )
+    answered = predictor.answer(source.evaluation_set)
+    found = choose_threshold(answered, precision=precision, recall=recall, label=label)
     if as_json:
         print_json({**found.to_dict(), "label": label} | source.describe())
         return

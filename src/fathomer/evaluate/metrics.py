@@ -2,14 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fathomer.data.labelled import LabelledTexts
 from fathomer.errors import DataError
 from fathomer.evaluate.reliability import calibration_error, certainties, reliability
 from fathomer.model.inference import Classified
+
+
+class Answered(NamedTuple):
+    """Labelled texts and the answers of a model to them."""
+
+    data: LabelledTexts
+    answers: Classified
+    labels: tuple[str, ...]
+    thresholds: tuple[float, ...] | None = None
+    """One per label in a multi-label model."""
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.data.targets.ndim == 2
 
 
 @dataclass(frozen=True)

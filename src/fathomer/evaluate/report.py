@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError
-from fathomer.evaluate.metrics import Metrics, score
-from fathomer.predictor import Answered, Predictor
+from fathomer.evaluate.metrics import Answered, Metrics, score
 
 MISTAKES = 10
 """Number of wrong answers in a report."""
@@ -115,25 +114,18 @@ class Report:
 
 
 def make_report(
-    predictor: Predictor,
-    examples: Examples,
-    *,
-    training_texts: Iterable[str] | None = None,
-    max_depth: int | None = None,
-    answered: Answered | None = None,
+    answered: Answered, examples: Examples, *, training_texts: Iterable[str] | None = None
 ) -> Report:
-    """Evaluate a model on labelled texts; ``answered`` saves running the model again."""
+    """Evaluate the answers of a model to labelled texts."""
     if examples.multi_label:
         raise ConfigError("a report needs one label per text; these texts have several")
-    if answered is None:
-        answered = predictor.answer(examples, max_depth=max_depth)
     targets, predicted = answered.data.targets, answered.answers.labels
     right = predicted == targets
     return Report(
-        metrics=score(answered.answers, targets, predictor.labels),
-        confusion=_count_pairs(targets, predicted, predictor.labels),
+        metrics=score(answered.answers, targets, answered.labels),
+        confusion=_count_pairs(targets, predicted, answered.labels),
         by_length=_group_by_length(answered, right),
-        mistakes=_find_mistakes(answered, examples, predictor.labels),
+        mistakes=_find_mistakes(answered, examples),
         unseen=None if training_texts is None else score_unseen(right, examples, training_texts),
     )
 
@@ -181,9 +173,7 @@ def _group_by_length(answered: Answered, right: NDArray[np.bool_]) -> tuple[Leng
     )
 
 
-def _find_mistakes(
-    answered: Answered, examples: Examples, labels: tuple[str, ...]
-) -> tuple[Mistake, ...]:
+def _find_mistakes(answered: Answered, examples: Examples) -> tuple[Mistake, ...]:
     predicted = answered.answers.labels
     wrong = np.flatnonzero(predicted != answered.data.targets)
     certainty = answered.answers.log_probabilities.max(1)
@@ -193,7 +183,7 @@ def _find_mistakes(
             number=index + 1,
             text=one_line(examples.items[index].text),
             label=examples.items[index].label,
-            predicted=labels[predicted[index]],
+            predicted=answered.labels[predicted[index]],
             probability=float(np.exp(certainty[index], dtype=np.float64)),
         )
         for index in worst

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, did_you_mean
-from fathomer.evaluate.metrics import has_label
+from fathomer.evaluate.metrics import Answered, has_label
 from fathomer.evaluate.reliability import Certainties, certainties
-from fathomer.predictor import Answered, Predictor
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ def find_threshold(
 
 
 def choose_threshold(
-    predictor: Predictor,
-    examples: Examples,
+    answered: Answered,
     *,
     precision: float | None = None,
     recall: float | None = None,
@@ -103,17 +100,16 @@ def choose_threshold(
     assert wanted is not None
     if not 0 < wanted <= 1:
         raise ConfigError(f"a precision or recall is between 0 and 1, not {wanted}")
-    if label is not None and label not in predictor.labels:
-        raise ConfigError(f"unknown label {label!r}; {did_you_mean(label, predictor.labels)}")
-    answered = predictor.answer(examples)
-    true: NDArray[Any]
+    if label is not None and label not in answered.labels:
+        raise ConfigError(f"unknown label {label!r}; {did_you_mean(label, answered.labels)}")
+    targets: NDArray[Any] = answered.data.targets
     if label is None:
-        true = answered.data.targets if predictor.multi_label else np.ones(len(examples))
-        found = _given_answers(predictor, answered)
+        true = targets if answered.multi_label else np.ones(len(targets))
+        found = _given_answers(answered)
     else:
-        index = predictor.labels.index(label)
-        true = has_label(answered.data.targets, index)
-        found = _given_label(predictor, answered, index)
+        index = answered.labels.index(label)
+        true = has_label(targets, index)
+        found = _given_label(answered, index)
     possible = int(true.sum())
     if not possible:
         which = "a label" if label is None else f"the label {label!r}"
@@ -123,21 +119,21 @@ def choose_threshold(
     return replace(best, examples=true.size, unit=unit)
 
 
-def _given_answers(predictor: Predictor, answered: Answered) -> Certainties:
+def _given_answers(answered: Answered) -> Certainties:
     """Return the answers that predict gives; if multi-label, the labels above their thresholds."""
     answers, targets = answered.answers, answered.data.targets
     found = certainties(answers, targets)
-    if not predictor.multi_label:
+    if not answered.multi_label:
         return found
-    given = answers.given(predictor.artifact.thresholds).ravel()
+    given = answers.given(answered.thresholds).ravel()
     return Certainties(found.probabilities[given], found.right[given])
 
 
-def _given_label(predictor: Predictor, answered: Answered, index: int) -> Certainties:
+def _given_label(answered: Answered, index: int) -> Certainties:
     """Return the answers of predict for one label: the texts it gives that label to."""
     answers, targets = answered.answers, answered.data.targets
     given = answers.labels == index
-    if predictor.multi_label:
-        given = answers.given(predictor.artifact.thresholds)[:, index]
+    if answered.multi_label:
+        given = answers.given(answered.thresholds)[:, index]
     probabilities = answers.probabilities[given, index]
     return Certainties(probabilities, has_label(targets, index)[given])
