@@ -16,7 +16,7 @@ from tests.data.large import peak
 
 def measure(folder: Path) -> dict[str, float]:
     """Classify the file, and return the peak memory before and after."""
-    from fathomer.answer_file import Answering, answer_file
+    from fathomer.answer_file import AnswerRequest, answer_file
     from fathomer.data.reading import ReadOptions, read_rows
     from fathomer.predictor import load
 
@@ -24,7 +24,7 @@ def measure(folder: Path) -> dict[str, float]:
     predictor.predict(["one text, so that all libraries are loaded"])
     loaded, began = peak(), time.perf_counter()
     path = folder / "texts.csv"
-    wanted = Answering(path, folder / "answers.csv", "m", depths=True)
+    wanted = AnswerRequest(path, folder / "answers.csv", "m", depths=True)
     texts = answer_file(predictor, read_rows(path, ReadOptions(label_column=None)), wanted)
     seconds = round(time.perf_counter() - began, 1)
     return {"texts": texts, "loaded_mb": loaded, "done_mb": peak(), "seconds": seconds}

@@ -6,12 +6,14 @@ import json
 from itertools import islice
 
 import pytest
-from fathomer.data.records import DELIMITERS, Source, iterate_records
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fathomer.answer_file import AnswerRequest, answer_file, chunked
+from fathomer.data.reading import ReadOptions, read_rows
+from fathomer.data.tables import DELIMITERS
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
+from fathomer.open_files import format_suffix
 from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact, tiny_examples
 
@@ -26,16 +28,21 @@ def small_chunks(monkeypatch, tmp_path):
 
 
 def request_for(name, folder, **options):
-    source = Source(folder / name, "text", None, "utf-8")
-    out = folder / f"out{source.kind if source.kind in DELIMITERS else '.jsonl'}"
-    return AnswerRequest(source, out, **{"model": "m", **options})
+    path = folder / name
+    kind = format_suffix(path)
+    out = folder / f"out{kind if kind in DELIMITERS else '.jsonl'}"
+    return AnswerRequest(path, out, **{"model": "m", **options})
+
+
+def rows_of(request):
+    return read_rows(request.path, ReadOptions(label_column=None))
 
 
 def answer(name, folder, *, resume=False, watch=iter, **options):
     """Answer a file with the tiny model and return what was written."""
     request = request_for(name, folder, **options)
-    records = iterate_records(request.source)
-    answer_file(Predictor(tiny_artifact()), records, request, resume=resume, watch=watch)
+    rows = rows_of(request)
+    answer_file(Predictor(tiny_artifact()), rows, request, resume=resume, watch=watch)
     return request.out.read_bytes().decode()
 
 
@@ -293,5 +300,5 @@ def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path):
 def test_chunks_are_bounded_by_texts_and_by_characters(tmp_path, monkeypatch):
     monkeypatch.setattr("fathomer.answer_file.CHUNK_CHARACTERS", 10)
     (tmp_path / "in.txt").write_text("123456\n" * 3 + "\n" * 16 + "x" * 50, encoding="utf-8")
-    chunks = chunked(iterate_records(request_for("in.txt", tmp_path).source))
+    chunks = chunked(rows_of(request_for("in.txt", tmp_path)))
     assert [len(chunk) for chunk in chunks] == [2, 7, 7, 4]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathomer.errors import ConfigError, DepthError
-from fathomer.model.fast.int8 import available
+from fathomer.model.fast import int8_available
 from fathomer.predictor import Predictor, load
 from fathomer.train.fit import fit
 from tests.memory import measure_apart
@@ -163,7 +163,7 @@ def test_evaluate_agrees_with_predict(predictor):
     assert metrics.mean_depth == pytest.approx(sum(words) / len(words))
 
 
-@pytest.mark.skipif(not available(), reason="this processor has no VNNI")
+@pytest.mark.skipif(not int8_available(), reason="this processor has no VNNI")
 def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
     predictor.artifact.save(tmp_path)
     rounded = load(tmp_path, precision="int8")
@@ -176,7 +176,7 @@ def test_int8_gives_nearly_the_same_probabilities(predictor, tmp_path):
 
 
 def test_int8_without_vnni_warns_and_uses_float32(predictor, monkeypatch):
-    monkeypatch.setattr("fathomer.predictor.available", lambda: False)
+    monkeypatch.setattr("fathomer.predictor.int8_available", lambda: False)
     with pytest.warns(UserWarning, match="int8 needs a CPU with VNNI; using float32 instead"):
         other = Predictor(predictor.artifact, precision="int8")
     assert other.predict(["a lovely film"]) == predictor.predict(["a lovely film"])

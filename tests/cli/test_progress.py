@@ -2,10 +2,10 @@
 
 import io
 
-from fathomer.data.records import Record
 from rich.console import Console
 
 from fathomer.cli.progress import show_answers, show_training
+from fathomer.data.reading import Row
 from fathomer.train.checkpoint import TrainingState
 from fathomer.train.loop import RolledBack, train
 from tests.tiny import TINY, tiny_prepared
@@ -44,7 +44,7 @@ def test_a_rollback_is_printed():
 
 
 def test_answers_show_a_bar_in_a_terminal_and_nothing_elsewhere():
-    chunks = [[Record(line, "text", None) for line in range(i, i + 500)] for i in (2, 502)]
+    chunks = [[Row(line, "text") for line in range(i, i + 500)] for i in (2, 502)]
     terminal, pipe = io.StringIO(), io.StringIO()
     console = Console(file=terminal, width=200, force_terminal=True)
     assert list(show_answers(iter(chunks), console, lines=2000)) == chunks

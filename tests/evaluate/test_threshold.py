@@ -114,7 +114,7 @@ def test_the_command_warns_as_evaluate_does(run, tmp_path):
     metrics = {**artifact.metrics, "data_name": "data.csv", "data_checksum": checksum}
     replace(artifact, metrics=metrics).save(tmp_path / "model")
     command = ("threshold", "model", "data.csv", "--recall", "0.5")
-    assert run(*command)[2].startswith("warning: the model was trained on this very file")
+    assert run(*command)[2].startswith("warning: the model was trained on this file")
     replace(artifact, metrics={**metrics, "fold": 2, "folds": 3}).save(tmp_path / "model")
     code, out, err = run(*command, "--json")
     assert (code, err) == (0, "data.csv: fold 2 of 3 is the test part\n")

@@ -34,6 +34,6 @@ def test_both_controllers_are_gates_of_the_listener():
     for text, found in zip(RAGGED, ragged_logits(network), strict=True):
         batch, tokens = WordBatch.from_ids([text]), tokens_of(network, text)
         parts = (network.forget, network.expose, network.listener)
-        forget, expose, heard = (part(tokens, torch.arange(len(text)), batch) for part in parts)
+        forget, expose, heard = (part(tokens, batch) for part in parts)
         states = expose.sigmoid() * listen(forget.sigmoid(), heard, batch)
         assert_close(found, network.output(pooled(states)))
