@@ -35,6 +35,13 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 
+def pytest_collection_modifyitems(items):
+    """Run all tests that use the demo model in one worker, so that it is trained once."""
+    for item in items:
+        if "demo" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("demo"))
+
+
 class Demo(NamedTuple):
     """Hold the demo's model and what its training printed."""
 

@@ -34,14 +34,14 @@ def request_for(name, folder, **options):
     return AnswerRequest(path, out, **{"model": "m", **options})
 
 
-def rows_of(request):
+def input_rows(request):
     return read_rows(request.path, ReadOptions(label_column=None))
 
 
 def answer(name, folder, *, resume=False, watch=iter, **options):
     """Answer a file with the tiny model and return what was written."""
     request = request_for(name, folder, **options)
-    rows = rows_of(request)
+    rows = input_rows(request)
     answer_file(Predictor(tiny_artifact()), rows, request, resume=resume, watch=watch)
     return request.out.read_bytes().decode()
 
@@ -300,5 +300,5 @@ def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path):
 def test_chunks_are_bounded_by_texts_and_by_characters(tmp_path, monkeypatch):
     monkeypatch.setattr("fathomer.answer_file.CHUNK_CHARACTERS", 10)
     (tmp_path / "in.txt").write_text("123456\n" * 3 + "\n" * 16 + "x" * 50, encoding="utf-8")
-    chunks = chunked(rows_of(request_for("in.txt", tmp_path)))
+    chunks = chunked(input_rows(request_for("in.txt", tmp_path)))
     assert [len(chunk) for chunk in chunks] == [2, 7, 7, 4]
