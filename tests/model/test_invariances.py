@@ -104,7 +104,8 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
 
     def step(h, c, from_token):
         with torch.no_grad():
-            return slstm.word_transition(States(h, c, g, c_g), from_token, graph)[0]
+            window = slstm.window.weight @ h[graph.window].flatten(1).T
+            return slstm.word_transition(States(h, c, g, c_g), window.T + from_token, graph)[0]
 
     h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
     inputs = [h, c, torch.randn(7, 42)]

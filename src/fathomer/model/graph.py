@@ -85,6 +85,13 @@ class WordBatch:
 
     @cached_property
     @torch.inference_mode(False)
+    def reversed_positions(self) -> Int[Tensor, " N"]:
+        """Position of each word in its text, counted from the end."""
+        lengths = self.lengths.to(self.words.device)[self.text_of]
+        return lengths - 1 - self.positions
+
+    @cached_property
+    @torch.inference_mode(False)
     def neighbours(self) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
         """Indices of the left and right neighbours; ``N`` for no neighbour."""
         index = torch.arange(self.num_words, device=self.words.device)

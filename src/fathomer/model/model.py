@@ -24,6 +24,7 @@ from fathomer.config import DepthSelection, ModelConfig
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output, checked_cap, checked_depths
+from fathomer.model.linear import Linear, product
 from fathomer.model.lstm import BiLSTM
 from fathomer.text.vocabulary import spell
 
@@ -48,26 +49,28 @@ class SLSTM(nn.Module):
     def __init__(self, inner_size: int, token_size: int, hidden_size: int) -> None:
         super().__init__()
         self.hidden_size = hidden_size
-        self.initial = nn.Linear(inner_size, hidden_size)
-        self.window = nn.Linear(3 * hidden_size, 7 * hidden_size)  # W, b of Eq. (2): l r f s i o u
-        self.token = nn.Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
-        self.sentence = nn.Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
-        self.node = nn.Linear(hidden_size, 3 * hidden_size)  # W, b of Eq. (3): f_i, f_g, o
-        self.node_mean = nn.Linear(hidden_size, 2 * hidden_size, bias=False)  # U_g, U_o of Eq. (3)
-        self.node_word = nn.Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
+        self.initial = Linear(inner_size, hidden_size)
+        self.window = Linear(3 * hidden_size, 7 * hidden_size)  # W, b of Eq. (2): l r f s i o u
+        self.token = Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
+        self.sentence = Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
+        self.node = Linear(hidden_size, 3 * hidden_size)  # W, b of Eq. (3): f_i, f_g, o
+        self.node_mean = Linear(hidden_size, 2 * hidden_size, bias=False)  # U_g, U_o of Eq. (3)
+        self.node_word = Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
 
     def forward(
         self, inner: Float[Tensor, "N inner"], x: Float[Tensor, "N token"], graph: DepthOrder
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
         """Return the last ``h`` and ``g``; the words are sorted by depth."""
-        h = self.initial(inner).to(x.dtype)  # autocast lowers the precision of products only
+        h = self.initial(inner)
         g, padded = graph.text_mean(h), functional.pad(h, (0, 0, 0, 1))
         states = States(h=padded, c=padded, g=g, c_g=g)
         from_token, from_word = self.token(x), h[:0]  # U x of Eq. (2) is the same in every layer
+        source, weight = self.first_layer(inner, padded)
         for k, runs in zip(graph.running, graph.running_texts, strict=True):
             # U_f h of Eq. (3), computed anew only for the words that the last layer has updated.
             from_word = torch.cat([self.node_word(h), from_word[len(h) :]])
-            h, c = self.word_transition(states, from_token[:k], graph)
+            window = source.index_select(0, graph.window[:k].flatten()).view(k, -1)  # xi of Eq. (2)
+            h, c = self.word_transition(states, product(window, weight) + from_token[:k], graph)
             g, c_g = self.sentence_transition(states, from_word, graph)
             states = States(  # Eq. (14): running words are updated, stopped words keep their states
                 h=torch.cat([h, states.h[k:]]),
@@ -75,16 +78,32 @@ class SLSTM(nn.Module):
                 g=torch.where(runs, g, states.g),
                 c_g=torch.where(runs, c_g, states.c_g),
             )
+            source, weight = states.h, self.window.weight
         return states.h[:-1], states.g
 
+    def first_layer(
+        self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N+1 H"]
+    ) -> tuple[Float[Tensor, "N+1 Z"], Float[Tensor, "gates window"]]:
+        """Return the rows of the first window product and its matrix.
+
+        ``h`` is a linear map of ``inner``. Where ``inner`` is narrower, ``W`` is multiplied with that
+        map first: the result is the same, and the product is smaller.
+        """
+        if inner.shape[1] + 1 >= self.hidden_size:
+            return h, self.window.weight
+        ones = functional.pad(inner, (0, 1), value=1.0)  # for the bias of the map
+        initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)
+        window = self.window.weight.view(-1, 3, self.hidden_size)
+        return functional.pad(ones, (0, 0, 0, 1)), (window @ initial).flatten(1)
+
     def word_transition(
-        self, states: States, from_token: Float[Tensor, "k gates"], graph: DepthOrder
+        self, states: States, sums: Float[Tensor, "k gates"], graph: DepthOrder
     ) -> tuple[Float[Tensor, "k H"], Float[Tensor, "k H"]]:
-        """Return the next ``h`` and ``c`` of the first ``k`` words, Eq. (2)."""
-        (h, c, g, c_g), k, size = states, len(from_token), self.hidden_size
+        """Return the next ``h`` and ``c`` of the first ``k`` words, given W xi + U x of Eq. (2)."""
+        (_, c, g, c_g), k, size = states, len(sums), self.hidden_size
         text_of, (left, right) = graph.text_of[:k], graph.neighbours[:k].unbind(1)
-        window = h.index_select(0, graph.window[:k].flatten()).view(k, 3 * size)
-        sums = self.window(window) + from_token + self.sentence(g).index_select(0, text_of)
+        from_sentence = self.sentence(g) + self.window.bias
+        sums = sums + from_sentence.index_select(0, text_of)
         gates, u = sums[:, : 6 * size].sigmoid(), sums[:, 6 * size :].tanh()
         # A softmax over sigmoids: exp lies in (1, e), so no maximum has to be subtracted.
         l, r, f, s, i = gates[:, : 5 * size].exp().chunk(5, 1)  # noqa: E741
@@ -99,7 +118,7 @@ class SLSTM(nn.Module):
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
         """Return the next ``g`` and ``c_g``, Eq. (3)."""
         (h, c, g, c_g), size, text_of = states, self.hidden_size, graph.text_of
-        sums, from_word = self.node(g).to(c.dtype), from_word.to(c.dtype)  # B 3*H, N H
+        sums = self.node(g)  # B 3*H
         f_i = (sums[:, :size].index_select(0, text_of) + from_word).sigmoid()
         f_g, o = (sums[:, size:] + self.node_mean(graph.text_mean(h[:-1]))).sigmoid().chunk(2, 1)
         f_i, f_g = f_i.exp(), f_g.exp()  # a softmax over the words of a text and its node

@@ -22,6 +22,7 @@ from fathomer.evaluate.metrics import Metrics, score
 from fathomer.model.graph import WordBatch
 from fathomer.model.inference import classify
 from fathomer.model.interface import DirectNetwork, Network
+from fathomer.model.linear import mixed_precision
 from fathomer.text.encode import plan_batches
 from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.prepare import Prepared, VectorsFound
@@ -153,7 +154,8 @@ def train_steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone,
         rate = current_rate(state, config, step / len(plan))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(shuffle.integers(2**63)))
-            result = train_step(state, data, indices, config, rate=rate)
+            mean_texts = len(data) / len(plan)
+            result = train_step(state, data, indices, config, rate=rate, mean_texts=mean_texts)
         yield StepDone(epoch, step + 1, len(plan), len(indices), *result)
 
 
@@ -164,18 +166,23 @@ def train_step(
     config: TrainConfig,
     *,
     rate: float,
+    mean_texts: float,
 ) -> BatchResult:
-    """Update the weights on one batch, unless the loss or the gradient is not finite."""
+    """Update the weights on one batch, unless the loss or the gradient is not finite.
+
+    Batches have a fixed number of words, so their number of texts differs. The sum of the losses is
+    divided by ``mean_texts``, the average over all batches, so that every text counts the same.
+    """
     network, optimiser = state.network.train(), state.optimiser
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+    with mixed_precision(config.precision, device):
         output = network(batch)
     losses = text_losses(output.logits.float(), targets, config.label_smoothing)
     if data.weights is not None:
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
-    loss = losses.mean()
+    loss = losses.sum() / mean_texts
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     weights = trained_weights(network).values()
@@ -186,7 +193,7 @@ def train_step(
         group["lr"] = rate
     optimiser.step()
     correct = count_correct(output.logits, targets)
-    return BatchResult(batch.num_words, loss.item(), correct, int(output.depths.sum()))
+    return BatchResult(batch.num_words, losses.mean().item(), correct, int(output.depths.sum()))
 
 
 def text_losses(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:

@@ -20,6 +20,7 @@ from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import build_model
 from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
+from fathomer.text.conditioning import apply_conditioning, fit_conditioning
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
@@ -89,8 +90,9 @@ def prepare(
         recipe = _with_sizes(recipe, vocabulary, labels, multi_label=examples.multi_label)
         if match_parameters:
             recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
-        network = build_network(recipe, vocabulary)
     train = encode_examples(examples, tokenizer, labels, recipe.text)
+    if not start:
+        network = build_network(recipe, condition_vectors(vocabulary, train.texts))
     return Prepared(
         recipe=recipe,
         tokenizer=tokenizer,
@@ -144,6 +146,17 @@ def build_network(recipe: Recipe, vocabulary: Vocabulary) -> Network:
     if vocabulary.vectors is not None and network.word_vectors is not None:
         network.word_vectors.weight.data.copy_(torch.from_numpy(vocabulary.vectors))
     return network
+
+
+def condition_vectors(vocabulary: Vocabulary, texts: EncodedTexts) -> Vocabulary:
+    """Centre and scale pretrained vectors for the training texts."""
+    if vocabulary.vectors is None:
+        return vocabulary
+    counts = np.zeros(len(vocabulary.vectors), dtype=np.int64)
+    for ids in pieces(texts.ids):
+        counts += np.bincount(ids[ids >= 0], minlength=len(counts))
+    conditioning = fit_conditioning(vocabulary.vectors, counts)
+    return vocabulary._replace(vectors=apply_conditioning(vocabulary.vectors, conditioning))
 
 
 def training_weights(

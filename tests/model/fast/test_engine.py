@@ -10,7 +10,8 @@ from torch.utils._pytree import tree_leaves
 
 from fathomer.model import WordBatch
 from fathomer.model.fast import fast_network
-from fathomer.model.fast.engine import FEW_TEXTS, FastBiLSTM, FastNetwork
+from fathomer.model.fast.engine import FastNetwork
+from fathomer.model.fast.lstm import FEW_TEXTS, FastBiLSTM
 from tests.model.networks import (
     RAGGED,
     UNKNOWN,

@@ -4,7 +4,6 @@
 * The window product of layer 1 is folded with the linear map to the initial states, which are
   wider than the inner vectors that they are made of.
 * The output of the character CNN is cached for every word of the vocabulary.
-* One or two texts are read by PyTorch's own LSTM, which is faster there.
 
 The weights are shared with the trained network and must not change.
 
@@ -19,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fathomer.model.fast.lstm import FastBiLSTM
 from fathomer.model.fast.steps import AdaptiveSteps, Terms, Weights
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.interface import Output
@@ -26,9 +26,6 @@ from fathomer.model.lstm import BiLSTM
 from fathomer.model.model import SLSTM, DepthAdaptiveNetwork, TokenEmbedding, pool_texts
 
 M = TypeVar("M", bound=nn.Module)
-
-FEW_TEXTS = 2
-"""Up to this many texts, PyTorch's LSTM, one text at a time, is faster than ours."""
 
 
 class FastNetwork(DepthAdaptiveNetwork):
@@ -62,7 +59,7 @@ class FastNetwork(DepthAdaptiveNetwork):
         """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
         tokens, rows = self.embedding.distinct(batch)
         if isinstance(self.sequence, FastBiLSTM):
-            features = self.sequence.read(tokens, rows, batch)
+            features = self.sequence.read_distinct(tokens, rows, batch)
         else:
             features = self.sequence(tokens.index_select(0, rows), batch)
         inner, depth_logits = self.depth(features)
@@ -97,56 +94,16 @@ class FastEmbedding(TokenEmbedding):
         return torch.cat([unknown, self.cache[known]])
 
 
-class FastBiLSTM(BiLSTM):
-    """BiLSTM that reads few texts with PyTorch's LSTM."""
-
-    def prepare(self) -> None:
-        """Reorder the gates from g, i, f, o to PyTorch's i, f, g, o."""
-        self.torch_weights: list[Tensor] = []
-        for direction in range(2):
-            for weight in (self.input, self.recurrent, self.bias):
-                g, i, f, o = weight[direction].detach().chunk(4)
-                self.torch_weights.append(torch.cat([i, f, g, o]))
-            self.torch_weights.append(torch.zeros_like(self.torch_weights[-1]))
-
-    def read(
-        self, tokens: Float[Tensor, "D token"], rows: Int[Tensor, " N"], batch: WordBatch
-    ) -> Float[Tensor, "N hidden"]:
-        """Return ``[forward ; backward]`` for each word, given the tokens of the distinct words."""
-        if batch.num_texts > FEW_TEXTS or not batch.num_words:
-            return self.recur(self.gate_inputs(tokens), rows, batch)
-        texts = torch.split(tokens.index_select(0, rows), batch.lengths.tolist())
-        return torch.cat([self.read_alone(words) for words in texts if len(words)])
-
-    def read_alone(self, words: Float[Tensor, "words token"]) -> Float[Tensor, "words hidden"]:
-        """Read one text with PyTorch's LSTM."""
-        start = words.new_zeros(2, 1, self.hidden_size)
-        states, _, _ = torch.lstm(
-            words[:, None],
-            (start, start),
-            self.torch_weights,
-            has_biases=True,
-            num_layers=1,
-            dropout=0.0,
-            train=False,
-            bidirectional=True,
-            batch_first=False,
-        )
-        return states[:, 0]
-
-
 class FastSLSTM(SLSTM):
     """S-LSTM with a folded first layer and products shared between equal words."""
 
     def prepare(self) -> None:
-        """Fold W of Eq. (2) with the linear map to the initial states."""
-        initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)  # H Z
-        self.folds = initial.shape[1] < self.hidden_size
-        window = self.window.weight
-        if self.folds:
-            window = (window.view(-1, 3, self.hidden_size) @ initial).flatten(1)
+        """Compute the matrix of the first layer."""
+        self.folds = self.initial.in_features + 1 < self.hidden_size
+        nothing = self.initial.weight.new_zeros(0, self.initial.in_features)
+        _, first = self.first_layer(nothing, nothing.new_zeros(1, self.hidden_size))
         self.weights = Weights(
-            first=window.detach(),
+            first=first.detach(),
             window=self.window.weight,
             window_bias=self.window.bias,
             sentence=self.sentence.weight,

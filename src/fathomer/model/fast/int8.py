@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from fathomer.model.fast.engine import FastBiLSTM, FastNetwork, FastSLSTM, sharing
+from fathomer.model.fast.engine import FastNetwork, FastSLSTM, sharing
+from fathomer.model.fast.lstm import FastBiLSTM
 from fathomer.model.fast.steps import AdaptiveSteps, Terms, Weights, gather_window
 from fathomer.model.graph import DepthOrder, WordBatch
 from fathomer.model.model import DepthAdaptiveNetwork
@@ -136,11 +137,11 @@ class Int8BiLSTM(FastBiLSTM):
         self.input = nn.Parameter(rounded(self.input.detach()), requires_grad=False)
         self.prepare()  # PyTorch's LSTM gets the rounded weights too: the same answer in any batch
 
-    def read(
+    def read_distinct(
         self, tokens: Float[Tensor, "D token"], rows: Int[Tensor, " N"], batch: WordBatch
     ) -> Float[Tensor, "N hidden"]:
         """Return ``[forward ; backward]`` for each word, given the tokens of the distinct words."""
-        return super().read(rounded(tokens), rows, batch)
+        return super().read_distinct(rounded(tokens), rows, batch)
 
     def gate_inputs(self, x: Float[Tensor, "D token"]) -> Float[Tensor, "2*D gates"]:
         """Return what the tokens contribute to the gates, one direction below the other."""

@@ -1,0 +1,46 @@
+"""Conditioning of pretrained vectors: centred and scaled for the texts that they are used on.
+
+Pretrained vectors share a large common component: the frequency-weighted mean of GloVe's vectors is
+more than half as long as a typical difference from it. A network that reads them as they are starts
+out with nearly the same features for every text. Here the mean is subtracted, and the rest is scaled
+to a fixed spread, so that any file of vectors starts learning equally well.
+
+    V known words, size: width of a vector
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SPREAD = 1.0
+"""Root mean square of a conditioned number over the words of the training texts."""
+
+
+class Conditioning(NamedTuple):
+    """What was subtracted from the vectors of a file, and what they were multiplied by."""
+
+    mean: NDArray[np.float32]
+    scale: float
+
+
+def fit_conditioning(matrix: NDArray[np.float32], counts: NDArray[np.integer]) -> Conditioning:
+    """Measure the mean and the spread of vectors, weighted by how often their words occur.
+
+    Zeros are missing numbers: files made of several sources have them where a word lacks one.
+    """
+    present = matrix != 0
+    weights = counts[:, None] * present
+    totals = np.maximum(weights.sum(0), 1e-9)
+    mean = (weights * matrix).sum(0, dtype=np.float64) / totals
+    squares = (weights * np.square(matrix - mean)).sum(dtype=np.float64) / totals.sum()
+    spread = float(np.sqrt(squares))
+    return Conditioning(mean.astype(np.float32), SPREAD / spread if spread > 0 else 1.0)
+
+
+def apply_conditioning(
+    matrix: NDArray[np.float32], conditioning: Conditioning
+) -> NDArray[np.float32]:
+    """Centre and scale vectors; missing numbers stay zero, which is the centre."""
+    moved = (matrix - conditioning.mean) * np.float32(conditioning.scale)
+    return np.where(matrix != 0, moved, np.float32(0))
