@@ -1,4 +1,4 @@
-"""Run every test with the shapes of `fathomer.model` checked: jaxtyping's annotations are executed."""
+"""Fixtures and settings of all tests; tensor shapes are checked by jaxtyping while they run."""
 
 import json
 import os
@@ -12,19 +12,19 @@ import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
-# One thread, here and in the processes that tests start: small networks gain nothing from a second
-# one, and lose much when another program wants its core.
+# One thread, also in subprocesses: small networks gain nothing from a second one, and are much slower
+# when another program uses that core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Before anything imports these packages: the hook rewrites modules while they are loaded.
+# Must run before these packages are imported: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook(["fathomer.model", "experiments.rivals"], "beartype.beartype")
 
-# A shell that runs the tests in the background has them ignore Ctrl-C; the commands that they start
-# would inherit that, and some tests are about Ctrl-C.
+# Shells start background jobs with Ctrl-C ignored. Subprocesses would inherit that, and some tests
+# interrupt them with Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# The same texts every time, however busy the machine is: who changes a thing sees its own mistakes.
+# The same examples in every run, without a time limit, so that a failure is caused by a change.
 settings.register_profile(
     "fixed",
     derandomize=True,
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Demo(NamedTuple):
-    """Hold the demo's model and what its training printed."""
+    """The demo's model, and what its training printed."""
 
     folder: Path
     metrics: dict
@@ -52,7 +52,7 @@ class Demo(NamedTuple):
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
-    """Train the demo as a user would; give the model's folder and what the command printed."""
+    """Train the demo on the command line, once for all tests."""
     folder = tmp_path_factory.mktemp("demo") / "model"
     command = [sys.executable, "-m", "fathomer", "train", "demo", "--out", str(folder)]
     done = subprocess.run([*command, "--baseline", "--json"], capture_output=True, text=True)
@@ -62,7 +62,10 @@ def demo(tmp_path_factory):
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder, which is also the data folder; give code, out and err."""
+    """Return a function that runs a command in an empty folder and returns exit code, stdout and stderr.
+
+    The folder is also the data folder.
+    """
     from fathomer.cli import main
 
     monkeypatch.chdir(tmp_path)

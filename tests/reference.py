@@ -1,4 +1,4 @@
-"""The pages that are written from the code itself; ``python -m tests.reference`` writes them anew."""
+"""The generator of the reference pages: ``python -m tests.reference`` rewrites them."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def settings_page() -> str:
-    """Write the settings with their defaults and meanings."""
+    """Return the page of all settings, with their defaults and meanings."""
     lines = [
         "# Settings",
         "",
@@ -39,12 +39,13 @@ def settings_page() -> str:
 
 
 def commands_page() -> str:
-    """Write the commands as their ``--help`` tells them, with their options in tables."""
+    """Return the page of all commands, with their help texts and a table of options."""
     lines = [
         "# Commands",
         "",
-        "What `fathomer COMMAND --help` tells. Answers go to standard output, progress and messages to",
-        "standard error. A mistake of the user is one line and exit code 2.",
+        "The help texts of all commands, as printed by `fathomer COMMAND --help`. Results go to standard",
+        "output, progress and messages to standard error. A user error is reported in one line, with exit",
+        "code 2.",
         "",
     ]
     for path, command in _commands("fathomer", typer.main.get_command(app)):
@@ -65,7 +66,7 @@ def _commands(path: str, group) -> Iterator[tuple]:
 
 
 def _help(text: str) -> list[str]:
-    """Set the examples of a help as code, and leave the rest."""
+    """Format the examples of a help text as code blocks."""
     lines = []
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         before, example, command = paragraph.partition("Example: ")
@@ -74,15 +75,15 @@ def _help(text: str) -> list[str]:
 
 
 def _row(item) -> str:
-    """Tell an argument or an option in one row of a table."""
+    """Return the table row of an argument or an option."""
     flag = getattr(item, "is_flag", False)
     value = "" if flag else item.metavar or "N"
     names = "" if item.param_type_name == "argument" else ", ".join(item.opts + item.secondary_opts)
-    default = "needed" if item.required else f"`{item.default}`"
+    default = "required" if item.required else f"`{item.default}`"
     if item.default in (None, False) and not item.required:
         default = ""
-    again = " May be repeated." if getattr(item, "multiple", False) else ""
-    return _cells(f"`{f'{names} {value}'.strip()}`", default, f"{item.help}{again}")
+    repeated = " May be repeated." if getattr(item, "multiple", False) else ""
+    return _cells(f"`{f'{names} {value}'.strip()}`", default, f"{item.help}{repeated}")
 
 
 def _cells(*cells: str) -> str:
@@ -90,18 +91,18 @@ def _cells(*cells: str) -> str:
 
 
 def python_page() -> str:
-    """Write the public names of the package with their signatures and docstrings."""
+    """Return the page of the public Python API, with signatures and docstrings."""
     links = ",\n".join(f"[{name}](#{name.lower()})" for name in fathomer.__all__)
-    lines = ["# Python", "", "What `import fathomer` gives:", f"{links}.", ""]
+    lines = ["# Python", "", "The public names of the package `fathomer`:", f"{links}.", ""]
     for name in fathomer.__all__:
         lines += _entry(getattr(fathomer, name))
     tree = errors.__doc__.partition("::\n\n")[2]
-    lines += ["## The errors", "", "```text", inspect.cleandoc(tree), "```", ""]
+    lines += ["## Errors", "", "```text", inspect.cleandoc(tree), "```", ""]
     return "\n".join(lines)
 
 
 def _entry(found) -> list[str]:
-    """Describe a function, or a class with its fields and methods."""
+    """Return the section of a function, or of a class with its fields and methods."""
     [node] = ast.parse(inspect.getsource(found)).body
     lines = [f"## {found.__name__}", ""]
     if isinstance(node, ast.FunctionDef):
@@ -117,55 +118,55 @@ def _entry(found) -> list[str]:
     for function in functions:
         if not function.name.startswith("_"):
             lines += [f"### {found.__name__}.{function.name}", ""]
-            whose = f"{found.__name__}." if "classmethod" in _marks(function) else ""
-            lines += _signature(function, found, whose + function.name)
+            prefix = f"{found.__name__}." if "classmethod" in _decorators(function) else ""
+            lines += _signature(function, found, prefix + function.name)
             lines += _prose(ast.get_docstring(function))
     return lines
 
 
 def _fields(node: ast.ClassDef) -> list[str]:
-    """List the fields of a class, each with the string that stands below it in the source."""
+    """Return a table of the fields of a class, with the docstring below each field."""
     rows = []
     for part, following in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(part, ast.AnnAssign):
-            told = following.value.value if isinstance(following, ast.Expr) else ""
+            doc = following.value.value if isinstance(following, ast.Expr) else ""
             kind = f"`{ast.unparse(part.annotation)}`"
-            rows.append(_cells(f"`{part.target.id}`", kind, " ".join(_prose(told)).strip()))
+            rows.append(_cells(f"`{part.target.id}`", kind, " ".join(_prose(doc)).strip()))
     return ["| field | type | meaning |", "|---|---|---|", *rows, ""] if rows else []
 
 
 def _signature(node: ast.FunctionDef, owner, name: str) -> list[str]:
-    """Write what a function takes and gives, one argument per line if there are many."""
-    if "property" in _marks(node):
+    """Return the signature of a function, with one argument per line if it is long."""
+    if "property" in _decorators(node):
         return ["```python", f"{name}: {ast.unparse(node.returns)}", "```", ""]
     arguments = _split(node.args)
-    gives = "" if node.name == "__init__" else f" -> {ast.unparse(node.returns)}"
-    text = f"{name}({', '.join(arguments)}){gives}"
+    returns = "" if node.name == "__init__" else f" -> {ast.unparse(node.returns)}"
+    text = f"{name}({', '.join(arguments)}){returns}"
     if len(text) > 100:
-        text = "\n".join([f"{name}(", *(f"    {each}," for each in arguments), f"){gives}"])
-    return ["```python", _spelled_out(text, owner), "```", ""]
+        text = "\n".join([f"{name}(", *(f"    {each}," for each in arguments), f"){returns}"])
+    return ["```python", _expand_literals(text, owner), "```", ""]
 
 
-def _marks(node: ast.FunctionDef) -> list[str]:
-    return [ast.unparse(mark) for mark in node.decorator_list]
+def _decorators(node: ast.FunctionDef) -> list[str]:
+    return [ast.unparse(decorator) for decorator in node.decorator_list]
 
 
 def _split(arguments: ast.arguments) -> list[str]:
-    """Write each argument by itself, without ``self``."""
+    """Return each argument with its annotation and default, without ``self``."""
     missing = [None] * (len(arguments.args) - len(arguments.defaults))
-    plain = list(zip(arguments.args, [*missing, *arguments.defaults], strict=True))
-    named = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    positional = list(zip(arguments.args, [*missing, *arguments.defaults], strict=True))
+    keyword_only = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
     parts = [
         ast.unparse(item) + (f" = {ast.unparse(default)}" if default else "")
-        for item, default in [*plain, *named]
+        for item, default in [*positional, *keyword_only]
     ]
-    if named:
-        parts.insert(len(plain), "*")
+    if keyword_only:
+        parts.insert(len(positional), "*")
     return [part for part in parts if part not in ("self", "cls")]
 
 
-def _spelled_out(text: str, owner) -> str:
-    """Write the choices in the place of a name that stands for them."""
+def _expand_literals(text: str, owner) -> str:
+    """Replace the names of ``Literal`` types by their choices."""
     for name, value in vars(sys.modules[owner.__module__]).items():
         if get_origin(value) is Literal:
             text = re.sub(rf"\b{name}\b", f"Literal{list(get_args(value))}", text)
@@ -173,14 +174,14 @@ def _spelled_out(text: str, owner) -> str:
 
 
 def _prose(docstring: str | None) -> list[str]:
-    """Turn a docstring into Markdown: marks of code, and examples in blocks."""
+    """Convert a docstring to Markdown, with examples as code blocks."""
     lines: list[str] = []
     for paragraph in (docstring or "").split("\n\n"):
         if paragraph.startswith(">>>"):
             lines += ["```pycon", paragraph, "```", ""]
         elif paragraph:
-            named = re.sub(r":\w+:`([^`]+)`", r"`\1`", paragraph)
-            lines += [named.replace("``", "`"), ""]
+            without_roles = re.sub(r":\w+:`([^`]+)`", r"`\1`", paragraph)
+            lines += [without_roles.replace("``", "`"), ""]
     return lines
 
 

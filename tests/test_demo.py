@@ -1,13 +1,13 @@
-"""The promise of the demo: composition is needed, and learned."""
+"""The demo: the network solves it, and a bag of words does not."""
 
 
-def test_the_network_solves_the_demo_and_counting_words_does_not(demo):
+def test_the_network_solves_the_demo_and_tfidf_does_not(demo):
     assert demo.metrics["test"]["accuracy"] >= 0.95
     assert demo.metrics["baseline"]["accuracy"] <= 0.80
     assert demo.metrics["test"]["examples"] == demo.metrics["baseline"]["examples"] == 600
 
 
-def test_the_demo_reads_words_at_different_depths(demo):
+def test_words_have_different_depths(demo):
     assert 1.0 < demo.metrics["test"]["mean_depth"] < 6.0
 
 
@@ -20,7 +20,7 @@ def test_both_mean_depths_are_recorded(demo):
     )
 
 
-def test_training_told_of_every_epoch_in_plain_lines(demo):
+def test_training_prints_one_plain_line_per_epoch(demo):
     lines = demo.messages.splitlines()
     assert lines[0] == "demo: 4,000 examples read"
     assert [line.split()[1] for line in lines[1:]] == [f"{n}/10" for n in range(1, 11)]

@@ -1,4 +1,4 @@
-"""The documents stay true: names in them exist, and the map shows every module."""
+"""The documents: their names, links and commands exist, and generated pages are up to date."""
 
 import configparser
 import re
@@ -23,7 +23,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def resolve(name):
-    """Find ``package.module.Class.method`` below fathomer."""
+    """Return the object named ``package.module.Class.method`` in fathomer."""
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -36,33 +36,33 @@ def resolve(name):
     raise AssertionError(f"no such module: {name}")
 
 
-def rows():
+def equation_rows():
     table = re.findall(r"^\| (\d[^|]*)\| ([^|]*)\| ([^|]*)\| ([^|]*)\|$", EQUATIONS, re.MULTILINE)
     assert table
     return table
 
 
-def test_every_equation_has_its_row():
-    numbers = [number for row in rows() for number in re.findall(r"\d+", row[0])]
+def test_every_equation_has_a_row():
+    numbers = [number for row in equation_rows() for number in re.findall(r"\d+", row[0])]
     assert numbers == [str(number) for number in range(1, 18)]
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0].strip())
-def test_functions_and_tests_of_an_equation_exist(row):
+@pytest.mark.parametrize("row", equation_rows(), ids=lambda row: row[0].strip())
+def test_the_functions_and_tests_of_an_equation_exist(row):
     for name in re.findall(r"`([a-z_]+\.[\w.]+)`", row[2]):
         assert callable(resolve(name)) or isinstance(resolve(name), property), name
     for name in re.findall(r"`([\w/]+\.py)`", row[3]):
         assert (ROOT / "tests" / name).exists(), name
 
 
-def test_code_names_equations_that_exist():
+def test_the_code_refers_to_equations_that_exist():
     for path in SOURCE.rglob("*.py"):
         for numbers in re.findall(r"Eq\. \((\d+)\)", path.read_text(encoding="utf-8")):
             assert 1 <= int(numbers) <= 17, path
 
 
 def map_entries():
-    """Return the lines of the map, joined by the first word: a module or package of fathomer."""
+    """Return the entries of the map, by module or package."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     block = text.split("src/fathomer/\n")[1].split("\nexperiments/")[0]
     entries = {}
@@ -85,7 +85,7 @@ def test_the_map_shows_every_module():
             assert path.name in entries[f"{parts[0]}/"], path
 
 
-def test_the_map_names_only_what_exists():
+def test_the_map_shows_only_modules_that_exist():
     for name, line in map_entries().items():
         assert (SOURCE / name).exists(), name
         if name.endswith("/"):
@@ -105,13 +105,13 @@ def test_the_map_has_the_order_of_the_import_contract():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_between_documents_lead_somewhere(document):
+def test_links_point_to_files_that_exist(document):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_into_a_document_name_one_of_its_headings(document):
+def test_anchors_of_links_are_headings_of_the_document(document):
     for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", document.read_text("utf-8")):
         text = (document.parent / target if target else document).read_text("utf-8")
         headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
@@ -119,7 +119,7 @@ def test_links_into_a_document_name_one_of_its_headings(document):
         assert anchor in slugs, f"{target}#{anchor}"
 
 
-def test_every_page_stands_in_the_index():
+def test_every_page_is_in_the_index():
     linked = re.findall(r"\]\(([^)#\s]+)\)", INDEX.read_text(encoding="utf-8"))
     found = {(INDEX.parent / target).resolve() for target in linked}
     pages = {path.resolve() for path in INDEX.parent.rglob("*.md")} - {INDEX.resolve()}
@@ -127,16 +127,16 @@ def test_every_page_stands_in_the_index():
     assert len(linked) == len(set(linked))
 
 
-def test_the_readme_leads_to_the_index_and_the_tutorial():
+def test_the_readme_links_to_the_index_and_the_tutorial():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "](docs/README.md)" in readme
     assert "](docs/tutorial.md)" in readme
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_a_page_says_what_the_code_says(path):
+def test_a_generated_page_is_up_to_date(path):
     same = path.read_text(encoding="utf-8") == PAGES[path]()
-    assert same, f"{path.name} is out of date; write it anew with: python -m tests.reference"
+    assert same, f"{path.name} is out of date; update it with: python -m tests.reference"
 
 
 def test_every_public_name_and_command_is_in_the_reference():
@@ -156,7 +156,7 @@ def test_every_option_and_argument_is_explained():
 
 
 def shown_commands():
-    """Find the commands of all blocks of code, whether their page runs them or not."""
+    """Yield the commands in all code blocks, including those that no test runs."""
     for document in DOCUMENTS:
         for block in re.findall(r"^```\w*\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S):
             for command in re.findall(
@@ -166,11 +166,16 @@ def shown_commands():
 
 
 @pytest.mark.parametrize("command", list(shown_commands()))
-def test_a_shown_command_has_options_and_settings_that_exist(command):
+def test_the_options_and_settings_of_a_command_exist(command):
     found, arguments = typer.main.get_command(app), shlex.split(command, comments=True)
     while arguments and arguments[0] in getattr(found, "commands", ()):
         found = found.commands[arguments.pop(0)]
-    given = found.make_context("fathomer", arguments).params  # parses, and runs nothing
+    given = found.make_context(
+        "fathomer", arguments
+    ).params  # parses the arguments without running the command
     Recipe().with_settings(given.get("set_") or [])
     if recipe := given.get("recipe"):
-        assert recipe in (*shipped_recipes(), "tuned.toml")  # the last one written by fathomer tune
+        assert recipe in (
+            *shipped_recipes(),
+            "tuned.toml",
+        )  # tuned.toml is written by fathomer tune

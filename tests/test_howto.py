@@ -1,4 +1,4 @@
-"""Every command of the how-to pages runs, and prints what the page shows."""
+"""The how-to pages: their commands and code run, and print what the pages show."""
 
 import json
 import re
@@ -8,50 +8,75 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import blocks, run, sessions
+from tests.documents import blocks, code_blocks, mask_numbers, run, sessions, split_session
 from tests.tiny import tiny_examples, write_csv
 
 HOWTO = Path(__file__).parents[1] / "docs" / "howto"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in HOWTO.glob("*.md")}
-CONSOLE_PAGES = sorted(PAGES.keys() - {"multi-label", "probabilities", "scikit-learn", "tune"})
-"""The others have tests of their own."""
+STANDALONE = ("multi-label", "probabilities", "scikit-learn")
+"""Pages that make all their files and models themselves, from the first block to the last."""
+CONSOLE_PAGES = sorted(PAGES.keys() - {*STANDALONE, "tune"})
 PACKAGES = {"export": "onnxruntime", "hub": "transformers", "tune": "optuna"}
-"""What a page needs from an extra."""
+"""Optional packages that a page needs."""
 
 
 @pytest.fixture
-def workplace(demo, tmp_path):
-    """Set up what the pages take for granted: the demo's model, and the files that they show."""
+def folder(demo, tmp_path):
+    """A working folder with the demo's model, as most pages assume."""
     (tmp_path / "model").symlink_to(demo.folder)
     return tmp_path
 
 
 def write_files(page, folder):
-    """Write the files of a page: a name in backquotes, a colon, and a block."""
+    """Write the files that a page shows: a name in backquotes, a colon, and a code block."""
     for name, content in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)^```", page, re.M | re.S):
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def require(name):
-    """Skip what needs an extra that is not installed."""
+def skip_without_package(name):
     if name in PACKAGES:
         pytest.importorskip(PACKAGES[name], reason=f"{PACKAGES[name]} is not installed")
 
 
-def without_figures(text):
-    return re.sub(r"\d[\d.e-]*", "0", text)
+def run_python(code, folder):
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def assert_python_prints_what_is_shown(name, folder):
+    [code], [shown] = blocks(PAGES[name], "python"), blocks(PAGES[name], "text")
+    assert mask_numbers(run_python(code, folder)) == mask_numbers(shown)
 
 
 @pytest.mark.parametrize("name", CONSOLE_PAGES)
-def test_the_commands_of_a_page_run(name, workplace):
-    require(name)
-    write_files(PAGES[name], workplace)
+def test_the_commands_of_a_page_run(name, folder):
+    skip_without_package(name)
+    write_files(PAGES[name], folder)
     assert sessions(PAGES[name])
     for command, _ in sessions(PAGES[name]):
-        if command == "fathomer train demo --out model":  # that one has run already
+        if command == "fathomer train demo --out model":  # already trained by the fixture
             continue
-        done = run(command, workplace)
+        done = run(command, folder)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", STANDALONE)
+def test_a_standalone_page_prints_what_it_shows(name, tmp_path):
+    code, printed = "", ""
+    for language, content in code_blocks(PAGES[name]):
+        if language == "python":  # a later block continues the earlier ones
+            before, code = printed, f"{code}\n{content}"
+            printed = run_python(code, tmp_path)
+            new = printed.removeprefix(before)
+        elif language == "text":
+            assert new == content
+        elif language == "console":
+            for command, shown in split_session(content):
+                done = run(command, tmp_path)
+                assert done.returncode == 0, f"{command}\n{done.stderr}"
+                same = mask_numbers(done.stdout).split() == mask_numbers(shown).split()
+                assert shown == "" or same, command
 
 
 def test_check_prints_exactly_what_its_page_shows(tmp_path):
@@ -60,47 +85,66 @@ def test_check_prints_exactly_what_its_page_shows(tmp_path):
     assert run(command, tmp_path).stdout == shown
 
 
-def test_evaluate_prints_the_tables_that_its_page_shows(workplace):
+def test_evaluate_prints_the_tables_that_its_page_shows(folder):
     (command, shown), (with_json, _) = sessions(PAGES["evaluate"])
     headers = [line for line in shown.splitlines() if not re.search(r"\d", line)]
     assert len(headers) > 5
-    assert set(headers) <= set(run(command, workplace).stdout.splitlines())
-    assert (workplace / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert (workplace / "confusion.png").stat().st_size > 5000
-    keys = set(json.loads(run(with_json, workplace).stdout))
+    assert set(headers) <= set(run(command, folder).stdout.splitlines())
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (folder / "confusion.png").stat().st_size > 5000
+    keys = set(json.loads(run(with_json, folder).stdout))
     documented = set(
         re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)", PAGES["evaluate"], re.M)))
     )
     assert keys <= documented
 
 
-def test_export_prints_what_its_page_shows(workplace):
-    require("export")
+def test_export_prints_what_its_page_shows(folder):
+    skip_without_package("export")
     _, (command, shown) = sessions(PAGES["export"])
-    assert without_figures(run(command, workplace).stdout) == without_figures(shown)
-    assert_python_prints_what_is_shown("export", workplace)
+    assert mask_numbers(run(command, folder).stdout) == mask_numbers(shown)
+    assert_python_prints_what_is_shown("export", folder)
 
 
-def test_the_pipeline_and_the_card_are_as_their_page_shows(workplace):
-    require("hub")
-    assert_python_prints_what_is_shown("hub", workplace)
+def test_the_pipeline_and_the_model_card_match_their_page(folder):
+    skip_without_package("hub")
+    assert_python_prints_what_is_shown("hub", folder)
     [shown] = blocks(PAGES["hub"], "markdown")
-    card = (workplace / "model" / "README.md").read_text(encoding="utf-8")
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     text = [line for line in shown.splitlines() if line and not re.search(r"\d", line)]
     assert len(text) == 5
     assert set(text) <= set(card.splitlines())
 
 
-def assert_python_prints_what_is_shown(name, folder):
-    [code], [shown] = blocks(PAGES[name], "python"), blocks(PAGES[name], "text")
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert without_figures(done.stdout) == without_figures(shown)
+def test_predict_writes_the_file_that_its_page_shows(folder):
+    given, answers, *_ = blocks(PAGES["predict"], "text")
+    (folder / "reviews.csv").write_text(given, encoding="utf-8")
+    command, shown = sessions(PAGES["predict"])[0]
+    done = run(command, folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", shown)
+    written = (folder / "answers.csv").read_text(encoding="utf-8")
+    assert first_answers(written) == first_answers(answers)
+    done = run(f"{command} --resume", folder)
+    message = "fathomer: answers.csv: is complete; there is nothing to resume\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
+def first_answers(content):
+    """Return the answers to the first two texts, without probabilities and depths."""
+    return re.sub(r"(positive|negative),[\d.,]+", r"\1", content.partition("\n3,")[0])
+
+
+def test_predict_reports_a_bad_row_as_its_page_shows(folder):
+    rows = "id,text,date\n" + "1,good,x\n" * 600 + "1,a, b,x\n"
+    (folder / "reviews.csv").write_text(rows, encoding="utf-8")
+    message = run("fathomer predict model reviews.csv --out answers.csv", folder).stderr
+    assert message
+    assert message in PAGES["predict"]
 
 
 def test_tune_prints_the_table_that_its_page_shows(tmp_path):
-    """Search among few texts, and not for minutes."""
-    require("tune")
+    """The search is shortened: few texts, and seconds instead of minutes."""
+    skip_without_package("tune")
     write_csv(tmp_path / "few.csv", tiny_examples())
     (search, shown), (train, _) = sessions(PAGES["tune"])
     quick = re.sub(r"trec (.*)--minutes \d+", r"few.csv \1--minutes 0.2", search)
@@ -108,6 +152,6 @@ def test_tune_prints_the_table_that_its_page_shows(tmp_path):
     assert done.returncode == 0, done.stderr
     printed = done.stdout.splitlines()
     assert printed[0].split() == shown.splitlines()[0].split()
-    assert without_figures(printed[-1]) == without_figures(shown.splitlines()[-1])
+    assert mask_numbers(printed[-1]) == mask_numbers(shown.splitlines()[-1])
     done = run(train.replace("trec", "few.csv"), tmp_path)
     assert done.returncode == 0, done.stderr

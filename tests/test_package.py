@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def modules() -> dict[str, Path]:
-    """Name every module below the package by its path."""
+    """Return the path of every module of the package, by its name."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -29,12 +29,12 @@ def modules() -> dict[str, Path]:
 
 
 def run(code: str) -> str:
-    """Run code in a process of its own."""
+    """Run code in a new process and return its output."""
     command = [sys.executable, "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_every_public_name_has_a_home_and_resolves():
+def test_every_public_name_can_be_imported_from_its_module():
     assert sorted(fathomer.__all__) == fathomer.__all__ == sorted(fathomer._HOMES)
     for name, home in fathomer._HOMES.items():
         found = getattr(fathomer, name)
@@ -55,7 +55,7 @@ def test_type_checkers_see_the_same_names():
     assert seen == {name: f"fathomer.{home}" for name, home in fathomer._HOMES.items()}
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'fathomer' has no attribute 'laod'"):
         fathomer.laod  # noqa: B018
 
@@ -63,7 +63,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 @pytest.mark.parametrize(
     "module", ["fathomer", "fathomer.cli", "fathomer.config", "fathomer.recipes"]
 )
-def test_importing_stays_light(module):
+def test_importing_loads_no_heavy_packages(module):
     heavy = "{'torch', 'numpy', 'sklearn', 'tokenizers', 'safetensors', 'pooch', 'jaxtyping'}"
     assert run(f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
@@ -73,7 +73,7 @@ def test_importing_the_package_loads_none_of_its_modules():
     assert run(code) == "[]"
 
 
-def test_every_error_is_ours_and_a_builtin_one():
+def test_every_error_is_a_fathomer_error_and_a_builtin_one():
     found = {
         name: kind
         for name, kind in vars(errors).items()
@@ -86,7 +86,7 @@ def test_every_error_is_ours_and_a_builtin_one():
             base.__module__ == "builtins" and base not in (Exception, BaseException, object)
             for base in kind.__mro__
         ), name
-        assert name in errors.__doc__, f"{name} is missing in the drawing"
+        assert name in errors.__doc__, f"{name} is missing in the tree of the docstring"
         with pytest.raises(errors.FathomerError, match=r"^a line$"):
             raise kind("a line")
 
@@ -120,8 +120,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
 
 
 def test_no_module_is_long():
-    """About 300 lines; the model itself is meant to be read in one sitting."""
-    rooms = [ROOT / "src", ROOT / "experiments", ROOT / "benchmarks"]
-    files = [path for room in rooms for path in room.rglob("*.py")]
+    """At most 340 lines each."""
+    folders = [ROOT / "src", ROOT / "experiments", ROOT / "benchmarks"]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
     assert len(files) > 100
     assert not [path for path in files if len(path.read_text("utf-8").splitlines()) > 340]

@@ -45,10 +45,10 @@ def test_an_answer_does_not_depend_on_the_batch_or_its_order(texts, data):
     predictor = Predictor(tiny_artifact())
     order = data.draw(st.permutations(range(len(texts))))
     together = predictor.predict([texts[i] for i in order])
-    for place, i in enumerate(order):
+    for position, i in enumerate(order):
         [alone] = predictor.predict([texts[i]])
-        assert together[place].words == alone.words
-        assert together[place].probabilities == pytest.approx(alone.probabilities, abs=1e-5)
+        assert together[position].words == alone.words
+        assert together[position].probabilities == pytest.approx(alone.probabilities, abs=1e-5)
 
 
 def test_the_training_labels_are_learned(predictor):

@@ -1,4 +1,4 @@
-"""Every command and code block of the README runs."""
+"""The README: its commands and code blocks run, and print what it shows."""
 
 import re
 import subprocess
@@ -15,8 +15,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def workplace(demo, tmp_path_factory):
-    """Set up what the README takes for granted: the demo's model and a user's own files."""
+def folder(demo, tmp_path_factory):
+    """A working folder with the demo's model and the files that the README assumes."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "model").symlink_to(demo.folder)
     write_csv(folder / "reviews.csv", tiny_examples())
@@ -30,41 +30,41 @@ def test_the_demo_is_trained_as_the_readme_says(demo):
     assert trained in commands(README)
 
 
-def test_the_commands_run(workplace):
+def test_the_commands_run(folder):
     for command in commands(README):
         if command.startswith("pip install"):
-            assert (ROOT / "constraints.txt").exists()  # how this very environment was set up
-        elif not command.startswith("fathomer train demo"):  # that one has run already
-            done = run(command, workplace)
+            assert (ROOT / "constraints.txt").exists()  # the test environment was installed with it
+        elif not command.startswith("fathomer train demo"):  # already trained by the fixture
+            done = run(command, folder)
             assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
-def test_explain_prints_what_the_readme_shows(workplace):
+def test_explain_prints_what_the_readme_shows(folder):
     [command] = [c for c in commands(README) if c.startswith("fathomer explain model")]
     shown = blocks(README, "console")[0].partition(f"$ {command}\n")[2].split("\n")
-    printed = run(command, workplace).stdout.split("\n")
+    printed = run(command, folder).stdout.split("\n")
     assert printed[0].split()[0] == shown[0].split()[0] == "positive"
     assert printed[2].split() == shown[2].split()
 
 
-def test_the_python_blocks_print_what_the_readme_shows(workplace):
+def test_the_python_blocks_print_what_the_readme_shows(folder):
     code = "\n".join(blocks(README, "python"))
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=workplace, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )
     [shown] = blocks(README, "text")
     assert done.stdout.splitlines()[0].split()[0] == shown.splitlines()[0].split()[0] == "positive"
     assert done.stdout.splitlines()[1] == shown.splitlines()[1]
 
 
-def test_the_first_screen_is_true(demo):
+def test_the_accuracies_are_what_the_readme_says(demo):
     low, high = map(float, re.search(r"(\d+\.\d) to (\d+\.\d) %", README).groups())
     baseline = float(re.search(r"stays at (\d+\.\d) %", README)[1])
     assert low - 1 <= 100 * demo.metrics["test"]["accuracy"] <= high + 0.3
     assert 100 * demo.metrics["baseline"]["accuracy"] == pytest.approx(baseline, abs=0.5)
 
 
-def test_links_lead_somewhere():
+def test_links_point_to_files_that_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
 

@@ -1,4 +1,4 @@
-"""Small networks and batches with random content, for the tests of the network."""
+"""Small random networks and batches for the tests of the network."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ RAGGED = [[4, 8, 15], [], [16], [-1, 3, 3, -2, 19, -3, 0], [], [7, -2], [1, 2, 3
 
 
 def random_network(*, seed: int = 0, **settings: Any) -> DepthAdaptiveNetwork:
-    """Build a network in evaluation mode, all of whose weights (biases too) matter."""
+    """Return a network in evaluation mode with random weights and biases."""
     network = DepthAdaptiveNetwork(ModelConfig(**{**SIZES, **settings}))
     return randomise(network, seed=seed).eval()
 
 
 def randomise(network: DepthAdaptiveNetwork, *, seed: int) -> DepthAdaptiveNetwork:
-    """Draw every weight anew, wide enough that gates differ; byte 0 stays the padding."""
+    """Draw all weights, large enough that gates differ; byte 0 remains padding."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -40,7 +40,7 @@ def randomise(network: DepthAdaptiveNetwork, *, seed: int) -> DepthAdaptiveNetwo
 
 
 def in_float64(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork:
-    """Widen a network; its table of sinusoids was rounded to float32 when it was built."""
+    """Convert a network to float64, including its table of sinusoids, which was rounded to float32."""
     network.double()
     rows = network.depth.sinusoidal
     exact = torch.stack([sinusoid(d + 1, rows.shape[1]) for d in range(len(rows))])
@@ -50,29 +50,29 @@ def in_float64(network: DepthAdaptiveNetwork) -> DepthAdaptiveNetwork:
 
 
 def copied_into(network: DepthAdaptiveNetwork, **settings: Any) -> DepthAdaptiveNetwork:
-    """Build a network with other settings; what it shares with the first one, it takes over."""
+    """Return a network with other settings and, where they fit, the weights of the given one."""
     other = random_network(seed=99, **settings)
     with torch.no_grad():
-        for name, mine in other.named_parameters():
-            theirs = network.get_parameter(name)
-            mine[: len(theirs)] = theirs[: len(mine)]
+        for name, target in other.named_parameters():
+            source = network.get_parameter(name)
+            target[: len(source)] = source[: len(target)]
     return other
 
 
 def random_texts(*, seed: int, texts: int = 6, longest: int = 9) -> list[list[int]]:
-    """Draw texts of 0 to `longest` words; three ids are those of the UNKNOWN words."""
+    """Draw texts of 0 to `longest` words, including the three UNKNOWN ones."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(0, longest + 1, (texts,), generator=generator)
     return [torch.randint(-3, 20, (n,), generator=generator).tolist() for n in lengths.tolist()]
 
 
 def packed(texts: list[list[int]]) -> WordBatch:
-    """Pack texts that may hold the three UNKNOWN words."""
+    """Pack texts that may contain the three UNKNOWN words."""
     return WordBatch.from_ids(texts, unknown=UNKNOWN)
 
 
 def embedded(network: DepthAdaptiveNetwork, batch: WordBatch) -> Tensor:
-    """Give the token of each word of a batch."""
+    """Return the token of each word of a batch."""
     return network.embedding(batch)
 
 
@@ -83,10 +83,10 @@ def random_depths(batch: WordBatch, *, seed: int = 0, max_depth: int = 4) -> Ten
 
 
 def assert_same(output: Output, texts: list[ReadText], *, atol: float = 1e-5) -> None:
-    """Compare everything that the network found out with what the oracle did."""
+    """Compare all outputs of the network with those of the oracle."""
 
-    def close(found: Tensor, wanted: list[Tensor]) -> None:
-        table = torch.stack(wanted) if wanted else found.new_zeros(0, found.shape[1])
+    def close(found: Tensor, expected: list[Tensor]) -> None:
+        table = torch.stack(expected) if expected else found.new_zeros(0, found.shape[1])
         torch.testing.assert_close(found, table, rtol=0, atol=atol)
 
     assert output.depths.tolist() == [depth for text in texts for depth in text.depths]

@@ -1,8 +1,8 @@
-"""The network once more, slowly: one text, one word, one gate at a time.
+"""A slow reference implementation of the network: one text, one word and one gate at a time.
 
-Written from the paper's equations, it takes its weights from a network and shares no code with it.
-Where the paper is silent it follows the network's own decisions: no b_2, row 0 of the vectors for
-unknown words, the last row for places beyond the learned positions. A state is a list of vectors.
+It is written from the paper's equations, uses the weights of a network and shares no code with it.
+Where the paper is silent, it follows the decisions of the network: no b_2, row 0 of the vectors for
+unknown words, and the last row for positions beyond the learned ones. States are lists of vectors.
 """
 
 import math
@@ -19,7 +19,7 @@ States = list[Tensor]
 
 
 class ReadText(NamedTuple):
-    """Hold what the oracle found out about one text."""
+    """The outputs of the oracle for one text."""
 
     logits: Tensor
     depths: list[int]
@@ -35,7 +35,7 @@ def read(
     unknown: Tensor | None = None,
     depths: Sequence[int] | None = None,
 ) -> list[ReadText]:
-    """Read texts one by one, without dropout and noise; `depths` forces those of all words."""
+    """Read texts one by one, without dropout and noise; `depths` forces the depths of all words."""
     found, start = [], 0
     with torch.no_grad():
         for text in ids:
@@ -74,7 +74,7 @@ def _read_text(
 
 
 def mean(vectors: States, like: Tensor) -> Tensor:
-    """Average; of nothing, zeros."""
+    """Return the mean of vectors, or zeros if there are none."""
     total = torch.zeros_like(like)
     for vector in vectors:
         total = total + vector
@@ -82,7 +82,7 @@ def mean(vectors: States, like: Tensor) -> Tensor:
 
 
 def token(network: DepthAdaptiveNetwork, word: int, unknown: Tensor | None) -> Tensor:
-    """Eq. (4): the word's vector (an unknown word's: row 0) beside its characters'."""
+    """Eq. (4): the word vector (row 0 for an unknown word) and the output of the character CNN."""
     embedding = network.embedding
     if word >= 0:
         spelling = embedding.spellings[word]
@@ -94,10 +94,10 @@ def token(network: DepthAdaptiveNetwork, word: int, unknown: Tensor | None) -> T
 
 
 def char_cnn(cnn: torch.nn.Module, spelling: list[int]) -> Tensor:
-    """Slide a window of three characters over the word; take the maximum over its places."""
+    """Apply the filters of three characters at each position, and take the maximum."""
     weight, bias = cnn.convolution.weight, cnn.convolution.bias
-    nothing = torch.zeros_like(weight[0, :, 0])
-    vectors = [nothing, *(cnn.bytes.weight[byte] for byte in spelling), nothing]
+    padding = torch.zeros_like(weight[0, :, 0])
+    vectors = [padding, *(cnn.bytes.weight[byte] for byte in spelling), padding]
     responses = []
     for i in range(len(spelling)):
         before, here, after = vectors[i : i + 3]
@@ -110,17 +110,17 @@ def char_cnn(cnn: torch.nn.Module, spelling: list[int]) -> Tensor:
 
 
 def sequential(network: DepthAdaptiveNetwork, tokens: States) -> States:
-    """Eq. (5), or what replaces it."""
+    """Eq. (5), or the option that replaces it."""
     kind = network.config.sequence
     if kind == "bilstm":
-        there = _lstm(network.sequence, tokens, direction=0)
-        back = _lstm(network.sequence, tokens[::-1], direction=1)[::-1]
-        return [torch.cat(pair) for pair in zip(there, back, strict=True)]
+        forward = _lstm(network.sequence, tokens, direction=0)
+        backward = _lstm(network.sequence, tokens[::-1], direction=1)[::-1]
+        return [torch.cat(pair) for pair in zip(forward, backward, strict=True)]
     if kind == "sinusoidal":
-        return [x + sinusoid(place, len(x)).to(x) for place, x in enumerate(tokens)]
+        return [x + sinusoid(position, len(x)).to(x) for position, x in enumerate(tokens)]
     if kind == "learned":
         rows = network.sequence.position.weight
-        return [x + rows[min(place, len(rows) - 1)] for place, x in enumerate(tokens)]
+        return [x + rows[min(position, len(rows) - 1)] for position, x in enumerate(tokens)]
     return tokens
 
 
@@ -136,17 +136,17 @@ def _lstm(lstm: torch.nn.Module, inputs: States, *, direction: int) -> States:
     return states
 
 
-def sinusoid(place: int, size: int) -> Tensor:
+def sinusoid(position: int, size: int) -> Tensor:
     """Eq. (12)."""
     values = []
     for k in range(size):
-        angle = place / 10_000 ** (2 * (k // 2) / size)
+        angle = position / 10_000 ** (2 * (k // 2) / size)
         values.append(math.sin(angle) if k % 2 == 0 else math.cos(angle))
     return torch.tensor(values, dtype=torch.float64)
 
 
 def select(logits: list[float], how: str) -> int:
-    """Eq. (8) and (9); class j = 0..L-1 means j + 1 steps; without noise, gumbel is hard."""
+    """Eq. (8) and (9); class j = 0..L-1 means j + 1 steps. Without noise, gumbel is hard."""
     if how == "full":
         return len(logits)
     if how == "soft":
@@ -175,9 +175,9 @@ def word_transition(
     slstm: torch.nn.Module, i: int, h: States, c: States, x: Tensor, g: Tensor, c_g: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Eq. (2) for the i-th word."""
-    none = torch.zeros_like(g)
-    left_h, left_c = (h[i - 1], c[i - 1]) if i > 0 else (none, none)
-    right_h, right_c = (h[i + 1], c[i + 1]) if i + 1 < len(h) else (none, none)
+    zeros = torch.zeros_like(g)
+    left_h, left_c = (h[i - 1], c[i - 1]) if i > 0 else (zeros, zeros)
+    right_h, right_c = (h[i + 1], c[i + 1]) if i + 1 < len(h) else (zeros, zeros)
     xi = torch.cat([left_h, h[i], right_h])
     gate = {}
     for row, name in enumerate(GATES):

@@ -1,4 +1,4 @@
-"""How the depth of a word is selected, forced and capped."""
+"""Selecting, forcing and capping the depths of words."""
 
 import math
 import re
@@ -31,7 +31,7 @@ def test_the_most_probable_class_j_means_j_plus_1_steps(how):
 
 
 def test_soft_selection_is_the_floor_of_the_expected_class_plus_1():
-    # Expected classes: 1.21 of the first row, 0.04 of the second, 2.999 of the third.
+    # The expected classes of the three rows are 1.21, 0.04 and 2.999.
     assert selected(LOGITS, "soft") == [2, 1, 3]
 
 
@@ -60,7 +60,7 @@ def test_gumbel_samples_follow_the_softmax():
     torch.testing.assert_close(frequency, logits.softmax(0), rtol=0, atol=5 / math.sqrt(draws) / 2)
 
 
-def test_gumbel_noise_is_independent_from_word_to_word():
+def test_gumbel_noise_is_independent_between_words():
     torch.manual_seed(0)
     first, second = select_depths(torch.zeros(20_000, 2), how="gumbel", sample=True).view(2, -1)
     both = ((first == 1) & (second == 1)).float().mean()
@@ -92,12 +92,12 @@ def test_prediction_is_deterministic_and_training_samples():
     torch.manual_seed(0)
     one, other = network(batch), network(batch)
     assert not torch.equal(one.depths, other.depths)
-    # The noise selects, and that is all: given the depths, nothing else differs.
+    # The noise only selects: with the same depths, all other results are equal.
     assert torch.equal(one.depth_logits, first.depth_logits)
     assert torch.equal(network(batch, depths=one.depths).logits, one.logits)
 
 
-def test_a_forced_depth_decides_and_leaves_the_logits_alone():
+def test_forced_depths_are_used_and_do_not_change_the_logits():
     network = random_network()
     batch = packed(RAGGED)
     depths = random_depths(batch)
@@ -106,16 +106,16 @@ def test_a_forced_depth_decides_and_leaves_the_logits_alone():
     assert torch.equal(output.depth_logits, network(batch).depth_logits)
 
 
-@pytest.mark.parametrize(("depth", "place"), [(0, 0), (5, 2), (-1, 1)])
-def test_a_forced_depth_out_of_range_is_refused(depth, place):
+@pytest.mark.parametrize(("depth", "position"), [(0, 0), (5, 2), (-1, 1)])
+def test_a_forced_depth_out_of_range_is_refused(depth, position):
     depths = torch.tensor([1, 4, 2])
-    depths[place] = depth
-    with pytest.raises(DepthError, match=exactly(f"depth {depth} at word {place}; use 1..4")):
+    depths[position] = depth
+    with pytest.raises(DepthError, match=exactly(f"depth {depth} at word {position}; use 1..4")):
         random_network()(WordBatch.from_ids([[1, 2], [3]]), depths=depths)
 
 
 @pytest.mark.parametrize("count", [0, 2, 4])
-def test_forced_depths_that_do_not_fit_the_words_are_refused(count):
+def test_a_wrong_number_of_forced_depths_is_refused(count):
     depths = torch.ones(count, dtype=torch.long)
     with pytest.raises(DepthError, match=exactly(f"{count} depths for 3 words")):
         random_network()(WordBatch.from_ids([[1, 2], [3]]), depths=depths)
@@ -135,28 +135,28 @@ def test_a_cap_is_the_same_as_forcing_the_capped_depths(cap, forced):
     depths = random_depths(batch) if forced else None
     capped = network(batch, depths=depths, max_depth=cap)
     given_depths = random_depths(batch) if forced else torch.full((batch.num_words,), 4)
-    wanted = network(batch, depths=given_depths.clamp(max=cap))
-    assert all(torch.equal(a, b) for a, b in zip(capped, wanted, strict=True))
+    expected = network(batch, depths=given_depths.clamp(max=cap))
+    assert all(torch.equal(a, b) for a, b in zip(capped, expected, strict=True))
 
 
-def test_the_depth_embedding_is_the_scores_weight_plus_a_sinusoid_of_the_depth_from_1():
+def test_the_depth_embedding_is_the_weight_of_the_scores_plus_a_sinusoid():
     depth = random_network(max_depth=9).depth
     sinusoids = torch.stack([sinusoid(d, 7) for d in range(1, 10)]).float()
     torch.testing.assert_close(depth.embedding(), depth.scores.weight + sinusoids)
 
 
-def test_the_sinusoids_are_no_weights_and_fit_any_saved_network():
+def test_the_sinusoids_are_not_saved_and_follow_max_depth():
     assert not [name for name in random_network().state_dict() if "sinusoid" in name]
     assert len(copied_into(random_network(), max_depth=9).depth.sinusoidal) == 9
 
 
 def test_soft_selection_in_bfloat16_does_not_round_beyond_the_last_depth():
-    """There 299 is rounded to 300."""
+    """In bfloat16, 299 is rounded to 300."""
     logits = torch.zeros(1, 300, dtype=torch.bfloat16)
     logits[0, -1] = 100
     assert selected(logits, "soft") == [300]
 
 
 @pytest.mark.parametrize("logit", [math.nan, math.inf])
-def test_soft_selection_of_what_is_no_number_stays_within_the_depths(logit):
+def test_soft_selection_of_nan_or_infinity_stays_within_the_depths(logit):
     assert 1 <= selected(torch.tensor([[logit, 0.0]]), "soft")[0] <= 2

@@ -1,4 +1,4 @@
-"""Dropout falls where the paper puts it: on word embeddings and on hidden states, in training."""
+"""Dropout is applied where the paper says: to word embeddings and hidden states, in training."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ TEXTS = [[4, 8, 15, 16], [-1, 3, 19, 7, 2]] * 40
 
 
 def inputs_of(module: nn.Module, network: nn.Module) -> list[Tensor]:
-    """Run the network once in training mode and keep the tensors that a module is given."""
+    """Run the network once in training mode and return the tensors passed to a module."""
     seen: list[Tensor] = []
     module.register_forward_pre_hook(
         lambda _, given: seen.extend(part.detach() for part in given if isinstance(part, Tensor))
@@ -21,7 +21,7 @@ def inputs_of(module: nn.Module, network: nn.Module) -> list[Tensor]:
     return seen
 
 
-def test_word_dropout_falls_on_the_tokens():
+def test_word_dropout_is_applied_to_the_tokens():
     network = random_network(word_dropout=0.4, hidden_dropout=0.0)
     given = inputs_of(network.sequence, network)[0]
     kept = given != 0
@@ -30,7 +30,7 @@ def test_word_dropout_falls_on_the_tokens():
     torch.testing.assert_close(given[kept], undropped[kept] / 0.6)
 
 
-def test_the_s_lstm_reads_the_tokens_that_the_sequential_module_reads():
+def test_the_s_lstm_gets_the_same_tokens_as_the_sequence_module():
     network = random_network(word_dropout=0.4, hidden_dropout=0.0)
     batch = packed(TEXTS)
     order = torch.argsort(random_depths(batch), descending=True, stable=True)
@@ -42,19 +42,19 @@ def test_the_s_lstm_reads_the_tokens_that_the_sequential_module_reads():
 
 
 @pytest.mark.parametrize("name", ["depth", "output"])
-def test_hidden_dropout_falls_on_the_features_and_on_the_pooled_states(name):
+def test_hidden_dropout_is_applied_to_the_features_and_the_pooled_states(name):
     dropped = random_network(word_dropout=0.0, hidden_dropout=0.3)
     undropped = random_network(word_dropout=0.0, hidden_dropout=0.0)
-    found, whole = (inputs_of(net.get_submodule(name), net)[0] for net in (dropped, undropped))
-    kept = found[whole != 0] != 0  # the ReLU has zeros of its own
+    found, full = (inputs_of(net.get_submodule(name), net)[0] for net in (dropped, undropped))
+    kept = found[full != 0] != 0  # without the zeros of the ReLU
     assert abs(kept.float().mean() - 0.7) < 0.05
 
 
-def test_training_without_dropout_at_forced_depths_is_prediction():
+def test_training_without_dropout_at_forced_depths_equals_prediction():
     network = random_network(word_dropout=0.0, hidden_dropout=0.0)
     batch = packed(TEXTS)
     depths = random_depths(batch)
     predicted = network.eval()(batch, depths=depths)
     trained = network.train()(batch, depths=depths)
-    for found, wanted in zip(trained, predicted, strict=True):
-        torch.testing.assert_close(found, wanted)
+    for found, expected in zip(trained, predicted, strict=True):
+        torch.testing.assert_close(found, expected)

@@ -1,4 +1,4 @@
-"""Gradients reach every weight, and they are the right ones."""
+"""Gradients: every weight has one, and it agrees with finite differences."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ TEXTS = random_texts(seed=5, texts=30, longest=12)
 
 
 def trained_once(network: DepthAdaptiveNetwork, depths: Tensor | None = None) -> Tensor:
-    """Send gradients back through the network in training mode; give the depths that it took."""
+    """Run forward and backward passes in training mode, and return the depths of the words."""
     torch.manual_seed(0)
     output = network.train()(packed(TEXTS), depths=depths)
     labels = torch.arange(len(TEXTS)) % network.config.num_labels
@@ -29,7 +29,7 @@ def trained_once(network: DepthAdaptiveNetwork, depths: Tensor | None = None) ->
     return output.depths
 
 
-def untouched(network: DepthAdaptiveNetwork) -> list[str]:
+def without_gradient(network: DepthAdaptiveNetwork) -> list[str]:
     return [
         name
         for name, weight in network.named_parameters()
@@ -42,33 +42,33 @@ def untouched(network: DepthAdaptiveNetwork) -> list[str]:
 def test_gradients_reach_every_parameter(depth, sequence):
     network = random_network(depth=depth, sequence=sequence)
     trained_once(network)
-    assert untouched(network) == []
+    assert without_gradient(network) == []
 
 
-def test_gradients_reach_every_parameter_of_a_fresh_network():
-    """With its own initial weights, whose biases are zero."""
+def test_gradients_reach_every_parameter_of_a_new_network():
+    """Its biases are initialised to zero."""
     torch.manual_seed(0)
     network = DepthAdaptiveNetwork(random_network().config)
     trained_once(network)
-    assert untouched(network) == []
+    assert without_gradient(network) == []
 
 
 def test_gradients_reach_the_scores_of_every_depth_that_was_sampled():
-    """W_2 selects, which passes no gradient; it learns as the depth embedding, row by row."""
+    """Selection passes no gradient to W_2; it is trained as the depth embedding, row by row."""
     network = random_network(depth="gumbel")
     with torch.no_grad():
-        network.depth.scores.weight.mul_(0.1)  # so that every depth occurs
+        network.depth.scores.weight.mul_(0.1)  # makes every depth occur
     depths = trained_once(network)
     assert sorted(set(depths.tolist())) == [1, 2, 3, 4]
     assert network.depth.scores.weight.grad.any(1).all()
 
 
 @pytest.mark.parametrize("deepest", [1, 2, 3])
-def test_the_scores_of_a_depth_that_no_word_took_have_no_gradient(deepest):
+def test_the_scores_of_a_depth_that_no_word_has_get_no_gradient(deepest):
     network = random_network()
     trained_once(network, random_depths(packed(TEXTS), max_depth=deepest))
-    taken = network.depth.scores.weight.grad.any(1)
-    assert taken.tolist() == [row < deepest for row in range(4)]
+    reached = network.depth.scores.weight.grad.any(1)
+    assert reached.tolist() == [row < deepest for row in range(4)]
 
 
 def test_full_depth_trains_only_the_last_row_of_the_scores():
@@ -80,7 +80,7 @@ def test_full_depth_trains_only_the_last_row_of_the_scores():
 def test_fixed_word_vectors_have_no_gradient():
     network = random_network(fixed_words=True)
     trained_once(network)
-    assert untouched(network) == ["embedding.word.weight"]
+    assert without_gradient(network) == ["embedding.word.weight"]
 
 
 def test_the_padding_byte_stays_zero_in_training():
@@ -93,7 +93,7 @@ def test_the_padding_byte_stays_zero_in_training():
     assert not network.embedding.char.bytes.weight[0].any()
 
 
-def test_gradients_of_the_s_lstm_are_those_of_finite_differences():
+def test_gradients_of_the_s_lstm_agree_with_finite_differences():
     sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": 2}
     slstm = in_float64(random_network(**sizes)).slstm
     batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])
@@ -108,7 +108,7 @@ def test_gradients_of_the_s_lstm_are_those_of_finite_differences():
     assert torch.autograd.gradcheck(steps, (*inputs, *slstm.parameters()))
 
 
-def test_gradients_of_the_bilstm_are_those_of_finite_differences():
+def test_gradients_of_the_bilstm_agree_with_finite_differences():
     lstm = in_float64(random_network(hidden_size=4, word_size=1, char_size=1)).sequence
     batch = WordBatch.from_ids([[0] * 2, [], [0] * 4, [0], [0] * 4])
     names = [name for name, _ in lstm.named_parameters()]
@@ -128,8 +128,8 @@ def random_inputs(*shapes):
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_gradients_of_the_loss_are_those_of_finite_differences(sequence, seed):
-    """Along random directions in the space of each parameter, at forced depths."""
+def test_gradients_of_the_loss_agree_with_finite_differences(sequence, seed):
+    """Checked along a random direction for each parameter, at forced depths."""
     network = in_float64(random_network(seed=seed, sequence=sequence))
     batch = packed(RAGGED)
     depths = random_depths(batch, seed=seed)
@@ -144,7 +144,7 @@ def test_gradients_of_the_loss_are_those_of_finite_differences(sequence, seed):
     for name, weight in network.named_parameters():
         direction = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
         if name == "embedding.char.bytes.weight":
-            direction[0] = 0  # the padding is no weight
+            direction[0] = 0  # padding is not trained
         with torch.no_grad():
             weight += step * direction
             above = loss()
@@ -155,10 +155,10 @@ def test_gradients_of_the_loss_are_those_of_finite_differences(sequence, seed):
         torch.testing.assert_close((weight.grad * direction).sum(), slope, rtol=1e-6, atol=1e-8)
 
 
-def test_a_batch_that_was_predicted_can_be_trained_on():
+def test_a_batch_used_for_prediction_can_be_used_for_training():
     network = random_network()
     batch = packed(RAGGED)
     with torch.inference_mode():
         network(batch)
     network.train()(batch).logits.sum().backward()
-    assert untouched(network) == []
+    assert without_gradient(network) == []

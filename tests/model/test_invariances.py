@@ -1,4 +1,4 @@
-"""What must not matter, does not; and a change reaches what the graph lets it reach, no more."""
+"""Invariances of the network, and how far a change spreads in the graph."""
 
 import pytest
 import torch
@@ -19,12 +19,12 @@ from tests.model.networks import (
 SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
 
 
-def assert_same_numbers(found: Tensor, wanted: Tensor) -> None:
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+def assert_same_numbers(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
 def read_texts(network: DepthAdaptiveNetwork, texts: list[list[int]], depths: list[Tensor]):
-    """Give logits and sentence node of each text, and its words' states and depths, text by text."""
+    """Return, for each text, its logits, sentence node, word states and depths."""
     batch = packed(texts)
     with torch.no_grad():
         output = network(batch, depths=torch.cat(depths) if depths else None)
@@ -44,35 +44,35 @@ def test_the_order_of_texts_in_the_batch_does_not_matter(sequence, forced):
     network = in_float64(random_network(sequence=sequence))
     order = [3, 6, 1, 0, 5, 2, 4]
     depths = forced_depths(RAGGED) if forced else []
-    straight = read_texts(network, RAGGED, depths)
-    mixed = read_texts(network, [RAGGED[k] for k in order], [depths[k] for k in order if forced])
-    for text, k in zip(mixed, order, strict=True):
-        for found, wanted in zip(text, straight[k], strict=True):
-            assert_same_numbers(found, wanted)
+    in_order = read_texts(network, RAGGED, depths)
+    shuffled = read_texts(network, [RAGGED[k] for k in order], [depths[k] for k in order if forced])
+    for text, k in zip(shuffled, order, strict=True):
+        for found, expected in zip(text, in_order[k], strict=True):
+            assert_same_numbers(found, expected)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("forced", [False, True])
-def test_a_text_alone_is_read_as_in_company(sequence, forced):
+def test_a_text_gets_the_same_result_alone_and_in_a_batch(sequence, forced):
     network = in_float64(random_network(sequence=sequence))
     depths = forced_depths(RAGGED) if forced else []
-    company = read_texts(network, RAGGED, depths)
+    together = read_texts(network, RAGGED, depths)
     for k, text in enumerate(RAGGED):
         [alone] = read_texts(network, [text], depths[k : k + 1])
-        for found, wanted in zip(alone, company[k], strict=True):
-            assert_same_numbers(found, wanted)
+        for found, expected in zip(alone, together[k], strict=True):
+            assert_same_numbers(found, expected)
 
 
-def test_forced_full_depth_is_the_full_depth_network():
+def test_forced_full_depth_equals_the_full_depth_network():
     network = random_network(depth="gumbel")
     full = copied_into(network, depth="full")
     batch = packed(RAGGED)
     forced = network(batch, depths=torch.full((batch.num_words,), 4))
-    for found, wanted in zip(forced, full(batch), strict=True):
-        assert torch.equal(found, wanted)
+    for found, expected in zip(forced, full(batch), strict=True):
+        assert torch.equal(found, expected)
 
 
-def test_a_greater_max_depth_does_not_touch_words_of_the_same_depth():
+def test_a_greater_max_depth_does_not_change_results_at_the_same_depths():
     network = random_network(max_depth=4)
     deeper = copied_into(network, max_depth=9)
     batch = packed(RAGGED)
@@ -83,7 +83,7 @@ def test_a_greater_max_depth_does_not_touch_words_of_the_same_depth():
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
-def test_a_word_s_vector_reaches_its_own_text_only(sequence):
+def test_a_word_vector_affects_only_its_own_text(sequence):
     network = random_network(sequence=sequence)
     depths = forced_depths(RAGGED)
     before = read_texts(network, RAGGED, depths)
@@ -96,8 +96,8 @@ def test_a_word_s_vector_reaches_its_own_text_only(sequence):
 
 
 @pytest.mark.parametrize("moved", range(7))
-def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved):
-    """Words 0-2 and 3-6 are two texts; the sentence nodes are held fixed."""
+def test_one_step_carries_a_state_to_the_word_and_its_two_neighbours(moved):
+    """Words 0-2 and 3-6 are two texts; the sentence nodes stay fixed."""
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[0] * 3, [0] * 4]), torch.tensor([2] * 7))
     g, c_g = torch.randn(2, 2, 6)
@@ -119,7 +119,7 @@ def test_a_word_s_state_reaches_itself_and_its_two_neighbours_in_one_step(moved)
 
 
 def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
-    """Run the S-LSTM alone on words in their order in the text; depths are not embedded."""
+    """Run only the S-LSTM, on words in text order and without depth embeddings."""
     graph = sort_by_depth(batch, depths)
     x = torch.nn.functional.pad(tokens, (0, 7))
     with torch.no_grad():
@@ -134,7 +134,7 @@ def random_states(batch: WordBatch) -> tuple[Tensor, Tensor]:
 
 
 def test_a_stopped_word_keeps_the_state_of_its_last_step():
-    """Capping the depth of all words stops the time at that step; tokens are held fixed."""
+    """Capping all depths shows the states after that step; the tokens stay fixed."""
     slstm = in_float64(random_network()).slstm
     batch = packed(RAGGED)
     depths = random_depths(batch)
@@ -162,10 +162,10 @@ def test_a_sentence_node_stops_with_the_deepest_word_of_its_text():
 
 
 @pytest.mark.parametrize("deepest", [1, 2, 3, 4])
-def test_deeper_company_does_not_move_a_sentence_node(deepest):
+def test_a_deeper_text_in_the_batch_does_not_change_a_sentence_node(deepest):
     network = in_float64(random_network())
     texts = [[1, 2, 3], [4, 5]]
     alone = read_texts(network, texts[:1], [torch.tensor([1, 2, 1])])[0]
-    company = read_texts(network, texts, [torch.tensor([1, 2, 1]), torch.tensor([deepest, 1])])[0]
-    for found, wanted in zip(company, alone, strict=True):
-        assert_same_numbers(found, wanted)
+    together = read_texts(network, texts, [torch.tensor([1, 2, 1]), torch.tensor([deepest, 1])])[0]
+    for found, expected in zip(together, alone, strict=True):
+        assert_same_numbers(found, expected)

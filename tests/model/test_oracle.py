@@ -1,4 +1,4 @@
-"""The network agrees with a slow, word-by-word implementation of the paper."""
+"""The network agrees with a slow, word-by-word implementation of the paper's equations."""
 
 import pytest
 import torch
@@ -25,11 +25,11 @@ SELECTIONS = ["gumbel", "hard", "soft", "full"]
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("depth", SELECTIONS)
-def test_the_network_and_its_engine_agree_with_the_oracle(sequence, depth):
+def test_the_network_and_the_fast_engine_agree_with_the_oracle(sequence, depth):
     network = random_network(sequence=sequence, depth=depth, max_positions=4)
-    wanted = read(network, RAGGED, unknown=UNKNOWN)
-    assert_same(network(packed(RAGGED)), wanted)
-    assert_same(fast_network(network)(packed(RAGGED)), wanted)
+    expected = read(network, RAGGED, unknown=UNKNOWN)
+    assert_same(network(packed(RAGGED)), expected)
+    assert_same(fast_network(network)(packed(RAGGED)), expected)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -39,20 +39,20 @@ def test_the_network_agrees_with_the_oracle_at_forced_depths(sequence, seed):
     texts = random_texts(seed=seed)
     batch = packed(texts)
     depths = random_depths(batch, seed=seed)
-    wanted = read(network, texts, unknown=UNKNOWN, depths=depths.tolist())
-    assert_same(network(batch, depths=depths), wanted)
+    expected = read(network, texts, unknown=UNKNOWN, depths=depths.tolist())
+    assert_same(network(batch, depths=depths), expected)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("forced", [False, True])
-def test_the_network_agrees_with_the_oracle_to_the_last_digits_of_float64(sequence, forced):
+def test_the_network_agrees_with_the_oracle_in_float64(sequence, forced):
     network = in_float64(random_network(sequence=sequence, max_positions=4))
     batch = packed(RAGGED)
     depths = random_depths(batch) if forced else None
-    wanted = read(network, RAGGED, unknown=UNKNOWN, depths=depths.tolist() if forced else None)
-    torch.set_default_dtype(torch.float64)  # the frequencies of sinusoidal positions follow it
+    expected = read(network, RAGGED, unknown=UNKNOWN, depths=depths.tolist() if forced else None)
+    torch.set_default_dtype(torch.float64)  # used for the frequencies of sinusoidal positions
     try:
-        assert_same(network(batch, depths=depths), wanted, atol=1e-10)
+        assert_same(network(batch, depths=depths), expected, atol=1e-10)
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -77,13 +77,13 @@ def test_empty_texts_and_single_words_are_ordinary_input(texts, sequence):
     assert_same(network(packed(texts)), read(network, texts, unknown=UNKNOWN))
 
 
-def test_a_batch_without_texts_has_no_answers():
+def test_a_batch_without_texts_has_an_empty_output():
     output = random_network()(WordBatch.from_ids([]))
     assert output.logits.shape == (0, 3)
     assert output.words.shape == (0, 6)
 
 
-def test_an_empty_text_is_answered_by_the_bias_alone():
+def test_the_logits_of_an_empty_text_are_the_bias():
     network = random_network()
     torch.testing.assert_close(network(WordBatch.from_ids([[]])).logits[0], network.output.bias)
 
@@ -94,7 +94,7 @@ def test_the_smallest_sizes_agree_with_the_oracle(settings):
     assert_same(network(packed(RAGGED)), read(network, RAGGED, unknown=UNKNOWN))
 
 
-def test_the_paper_s_depth_and_a_long_text_agree_with_the_oracle():
+def test_a_long_text_at_the_depth_of_the_paper_agrees_with_the_oracle():
     network = random_network(max_depth=9)
     texts = [list(range(20)) * 10, [3]]
     batch = packed(texts)

@@ -1,4 +1,4 @@
-"""The shapes in the signatures of `fathomer.model` are checked while the tests run."""
+"""Wrong shapes are caught: the annotations of `fathomer.model` are checked in the tests."""
 
 import numpy as np
 import pytest
@@ -12,17 +12,17 @@ from fathomer.text.encode import PackedWords
 from tests.model.networks import packed, random_depths, random_network
 
 WORDS = torch.zeros(3, dtype=torch.long)
-NONE = torch.zeros(0, 1, dtype=torch.uint8)
+NO_UNKNOWN = torch.zeros(0, 1, dtype=torch.uint8)
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        (WORDS[None], WORDS, NONE),
-        (WORDS.float(), WORDS, NONE),
-        (WORDS, torch.tensor(3), NONE),
-        (WORDS, WORDS, NONE.long()),
-        (WORDS, WORDS, NONE[:, 0]),
+        (WORDS[None], WORDS, NO_UNKNOWN),
+        (WORDS.float(), WORDS, NO_UNKNOWN),
+        (WORDS, torch.tensor(3), NO_UNKNOWN),
+        (WORDS, WORDS, NO_UNKNOWN.long()),
+        (WORDS, WORDS, NO_UNKNOWN[:, 0]),
     ],
 )
 def test_a_batch_of_wrong_shapes_is_caught(parts):
@@ -37,7 +37,7 @@ def test_states_of_different_widths_are_caught():
         pool_texts(torch.zeros(3, 6), torch.zeros(1, 5), batch)
 
 
-def test_states_without_their_second_axis_are_caught():
+def test_states_with_a_missing_axis_are_caught():
     batch = WordBatch.from_ids([[1, 2, 3]])
     graph = sort_by_depth(batch, WORDS + 1)
     assert graph.text_mean(torch.zeros(3, 6)).shape == (1, 6)
@@ -53,27 +53,27 @@ def test_gates_of_different_widths_are_caught():
         slstm(torch.zeros(3, 7), torch.zeros(2, 16), graph)
 
 
-def test_logits_of_a_single_word_need_their_two_axes():
+def test_logits_of_a_single_word_need_two_axes():
     with pytest.raises(TypeCheckError):
         select_depths(torch.zeros(4), how="hard", sample=False)
 
 
-def test_a_float_is_no_depth():
+def test_float_depths_are_caught():
     batch = packed([[1, 2]])
     with pytest.raises(TypeCheckError):
         random_network()(batch, depths=random_depths(batch).float())
 
 
-def test_packed_words_become_the_batch_of_their_ids():
+def test_packed_words_give_the_same_batch_as_their_ids():
     packed_words = PackedWords(
         words=np.array([4, -1, 8]),
         lengths=np.array([2, 0, 1]),
         unknown=np.frombuffer(b"ab", dtype=np.uint8).reshape(1, 2).copy(),
     )
     batch = WordBatch.from_packed(packed_words)
-    wanted = WordBatch.from_ids([[4, -1], [], [8]], unknown=batch.unknown)
+    expected = WordBatch.from_ids([[4, -1], [], [8]], unknown=batch.unknown)
     for name in ("words", "lengths", "text_of", "positions", "word_counts"):
-        assert torch.equal(getattr(batch, name), getattr(wanted, name)), name
+        assert torch.equal(getattr(batch, name), getattr(expected, name)), name
     assert batch.text_of.tolist() == [0, 0, 2]
     assert batch.positions.tolist() == [0, 1, 0]
     assert [side.tolist() for side in batch.neighbours] == [[3, 0, 3], [1, 3, 3]]

@@ -1,7 +1,7 @@
-"""A stopped word costs nothing, and there is no padding: the matrix products are counted.
+"""A stopped word costs nothing, and there is no padding: these tests count the matrix products.
 
-For the S-LSTM, the rows multiplied with each matrix are counted as they are dispatched; for the
-other modules, the multiply-adds.
+For the S-LSTM, they count the rows multiplied with each matrix; for the other modules, the
+multiply-adds.
 """
 
 from collections import Counter
@@ -23,13 +23,12 @@ from tests.model.networks import (
 )
 
 H = 6
-DISTINCT = len({word for text in RAGGED for word in text})
-WINDOW, LOOK = (3 * H, 7 * H), (H, H)
+WINDOW, WORD_GATE = (3 * H, 7 * H), (H, H)
 SENTENCE, NODE, NODE_MEAN = (H, 7 * H), (H, 3 * H), (H, 2 * H)
 
 
 class CountRows(TorchDispatchMode):
-    """Count the rows that are multiplied with matrices of each shape (inputs, outputs)."""
+    """A counter of the rows multiplied with matrices of each shape (inputs, outputs)."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +43,7 @@ class CountRows(TorchDispatchMode):
 
 
 def rows_multiplied(network: DepthAdaptiveNetwork, texts: list[list[int]], depths: Tensor):
-    """Count the rows of the S-LSTM's products, by the shape of the matrix."""
+    """Return the number of rows in the products of the S-LSTM, by the shape of the matrix."""
     counter = CountRows()
     network.slstm.register_forward_pre_hook(lambda *_: counter.__enter__() and None)
     network.slstm.register_forward_hook(lambda *_: counter.__exit__(None, None, None))
@@ -56,8 +55,8 @@ def rows_multiplied(network: DepthAdaptiveNetwork, texts: list[list[int]], depth
 def multiply_adds(
     network: DepthAdaptiveNetwork, texts: list[list[int]], depths: Tensor
 ) -> dict[str, int]:
-    """Count per module, by name; the empty name is the whole network."""
-    network = in_float64(network)  # the fused float32 LSTM is invisible to the counter
+    """Return the multiply-adds of each module by name; the empty name is the whole network."""
+    network = in_float64(network)  # the counter does not see the fused float32 LSTM
     with FlopCounterMode(display=False, depth=None) as counter, torch.no_grad():
         network(packed(texts), depths=depths)
     counts = counter.get_flop_counts()
@@ -82,19 +81,19 @@ def test_a_stopped_word_costs_nothing_in_the_backward_pass():
 
 
 @pytest.mark.parametrize("word", range(1, 18))
-def test_one_more_step_of_a_word_costs_one_row_more(word):
-    """One row of the window product; the sentence node reads only words that have changed."""
+def test_one_more_step_of_a_word_costs_one_more_row(word):
+    """It is a row of the window product; the sentence node multiplies only words that changed."""
     network = random_network()
     depths = random_depths(packed(RAGGED), max_depth=3)
-    depths[0] = 4  # so that no sentence node takes another step
+    depths[0] = 4  # the number of steps of the sentence nodes stays the same
     deeper = depths.clone()
     deeper[word] += 1
     before, after = (multiply_adds(network, RAGGED, each) for each in (depths, deeper))
-    looks = H * H if deeper[word] < 4 else 0
-    assert after[""] - before[""] == 3 * H * 7 * H + looks
+    word_gate = H * H if deeper[word] < 4 else 0
+    assert after[""] - before[""] == 3 * H * 7 * H + word_gate
 
 
-def test_the_s_lstm_consists_of_the_products_of_the_equations():
+def test_the_s_lstm_computes_only_the_products_of_the_equations():
     depths = random_depths(packed(RAGGED))
     rows = rows_multiplied(random_network(), RAGGED, depths)
     layers = int(depths.max())
@@ -102,14 +101,14 @@ def test_the_s_lstm_consists_of_the_products_of_the_equations():
         WINDOW: int(depths.sum()),
         (5 + 4 + 7, 7 * H): len(depths),  # the refined tokens
         (7, H): len(depths),  # the initial states
-        LOOK: len(depths) + int(depths.clamp(max=layers - 1).sum()),
+        WORD_GATE: len(depths) + int(depths.clamp(max=layers - 1).sum()),
         SENTENCE: layers * len(RAGGED),
         NODE: layers * len(RAGGED),
         NODE_MEAN: layers * len(RAGGED),
     }
 
 
-def test_max_depth_costs_nothing_but_the_scores_of_the_depths():
+def test_a_greater_max_depth_costs_only_more_depth_scores():
     network = random_network(max_depth=4)
     depths = random_depths(packed(RAGGED))
     small = multiply_adds(network, RAGGED, depths)
@@ -119,11 +118,11 @@ def test_max_depth_costs_nothing_but_the_scores_of_the_depths():
 
 
 @pytest.mark.parametrize("product", ["depth.inner", "depth.scores", "output"])
-def test_a_batch_costs_what_its_texts_cost_alone(product):
-    """Exact for all products over words, and for the output.
+def test_a_batch_costs_as_much_as_its_texts_alone(product):
+    """This holds for all products over words, and for the output.
 
-    Not exact for the sentence nodes, which step with the deepest word of the batch, and for what is
-    computed once per distinct word.
+    It does not hold for the sentence nodes, which take as many steps as the deepest word of the
+    batch, nor for what is computed once per distinct word.
     """
     network = random_network()
     batch = packed(RAGGED)
@@ -134,8 +133,8 @@ def test_a_batch_costs_what_its_texts_cost_alone(product):
     assert multiply_adds(network, RAGGED, depths)[product] == alone
 
 
-def test_texts_of_equal_depth_cost_together_what_they_cost_alone():
-    """Exact for everything if their words differ, are equally long, and are equally deep."""
+def test_texts_of_equal_depth_cost_the_same_together_and_alone():
+    """This holds for all modules if the words differ, are equally long, and the texts equally deep."""
     network = random_network()
     texts = [[10, 11, 12], [13], [14, 15, 16, 17, 18]]
     depths = torch.tensor([1, 4, 2, 4, 4, 1, 1, 2, 3])
@@ -148,7 +147,7 @@ def test_texts_of_equal_depth_cost_together_what_they_cost_alone():
         assert cost == sum(each[name] for each in alone), name
 
 
-def test_a_repeated_word_is_spelled_once():
+def test_the_characters_of_a_repeated_word_are_computed_once():
     network = random_network()
     once = multiply_adds(network, [[3]], torch.ones(1, dtype=torch.long))
     often = multiply_adds(network, [[3] * 9, [3]], torch.ones(10, dtype=torch.long))
@@ -156,7 +155,7 @@ def test_a_repeated_word_is_spelled_once():
 
 
 def test_the_bilstm_multiplies_each_word_once():
-    """The recurrent product is taken from the second word of a text on."""
+    """The recurrent product starts with the second word of a text."""
     depths = random_depths(packed(RAGGED))
     counted = multiply_adds(random_network(), RAGGED, depths)["sequence"]
     later = sum(max(0, len(text) - 1) for text in RAGGED)
