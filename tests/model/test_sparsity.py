@@ -134,14 +134,14 @@ def test_a_batch_costs_as_much_as_its_texts_alone(product):
 
 
 def test_texts_of_equal_depth_cost_the_same_together_and_alone():
-    """This holds for all modules if the words differ, are equally long, and the texts equally deep."""
+    """This holds for all modules if the words differ and the texts are equally long and deep."""
     network = random_network()
-    texts = [[10, 11, 12], [13], [14, 15, 16, 17, 18]]
-    depths = torch.tensor([1, 4, 2, 4, 4, 1, 1, 2, 3])
+    texts = [[10, 11, 12], [13, 14, 15], [16, 17, 18]]
+    depths = torch.tensor([1, 4, 2, 4, 4, 1, 1, 2, 4])
     together = multiply_adds(network, texts, depths)
     alone = [
         multiply_adds(network, [text], own)
-        for text, own in zip(texts, depths.split([3, 1, 5]), strict=True)
+        for text, own in zip(texts, depths.split(3), strict=True)
     ]
     for name, cost in together.items():
         assert cost == sum(each[name] for each in alone), name
@@ -154,9 +154,9 @@ def test_the_characters_of_a_repeated_word_are_computed_once():
     assert often["embedding"] == once["embedding"] == 3 * 3 * 4  # one byte: "3"
 
 
-def test_the_bilstm_multiplies_each_word_once():
-    """The recurrent product starts with the second word of a text."""
+def test_the_bilstm_pads_to_the_longest_text_of_the_batch():
+    """Nothing else does; batches are made of texts of similar length."""
     depths = random_depths(packed(RAGGED))
     counted = multiply_adds(random_network(), RAGGED, depths)["sequence"]
-    later = sum(max(0, len(text) - 1) for text in RAGGED)
-    assert counted == 2 * (len(depths) * (5 + 4) + later * 3) * 4 * 3
+    places = len(RAGGED) * max(map(len, RAGGED))
+    assert counted == 2 * places * (5 + 4 + 3) * 4 * 3

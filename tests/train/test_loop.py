@@ -8,10 +8,20 @@ import pytest
 import safetensors.torch
 import torch
 
+from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError, TrainingError
-from fathomer.train.checkpoint import EpochDone, TrainingState
+from fathomer.model.graph import WordBatch
+from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.fit import CHECKPOINT, fit
-from fathomer.train.loop import RolledBack, StepDone, score_network, train
+from fathomer.train.loop import (
+    RolledBack,
+    StepDone,
+    score_network,
+    text_losses,
+    train,
+    train_steps,
+)
+from fathomer.train.prepare import prepare
 from tests.tiny import TINY, tiny_examples, tiny_prepared
 
 EPOCHS = TINY.train.epochs
@@ -151,7 +161,9 @@ def test_a_loss_that_is_not_finite_rolls_back_to_the_last_good_state():
 def test_a_loss_that_is_never_finite_ends_training_with_advice():
     prepared = tiny_prepared()
     Breaking(prepared.network, calls=range(1000))
-    with pytest.raises(TrainingError, match=r"loss is not finite.*lower train\.learning_rate"):
+    with pytest.raises(
+        TrainingError, match=r"loss or its gradient is not finite.*lower train\.learning_rate"
+    ):
         list(train(TrainingState.start(prepared.network), prepared))
 
 
@@ -179,13 +191,22 @@ def test_fixed_vectors_stay_fixed(tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("good 1 2 3\nbad -1 -2 -3\nfilm 0 0.5 1\n", encoding="utf-8")
     artifact = fit(tiny_examples(), TINY, vectors=vectors).artifact
-    words = artifact.tokenizer
-    weight = artifact.network.embedding.word.weight
-    assert words.vocabulary == ["<unk>", "good", "bad", "film"] or len(words) == 4
-    assert weight[words.id_of("good")].tolist() == [1, 2, 3]
-    assert weight[0].tolist() == [0, 0, 0]
-    assert artifact.recipe.model.fixed_words
-    assert artifact.recipe.model.word_size == 3
+    fresh = prepare(tiny_examples(), TINY, vectors=vectors).network
+    trained = artifact.network
+    assert torch.equal(trained.embedding.word.weight, fresh.embedding.word.weight)
+    assert not torch.equal(trained.output.weight, fresh.output.weight)
+    assert trained.embedding.word.weight[0].tolist() == [0, 0, 0]  # the centre, for unknown words
+    assert (trained.config.fixed_words, trained.config.word_size) == (True, 3)
+
+
+def test_what_was_subtracted_from_the_vectors_is_recorded(tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("good 1 2 3\nbad -1 -2 -3\nfilm 1 0.5 1\n", encoding="utf-8")
+    artifact = fit(tiny_examples(), TINY, vectors=vectors).artifact
+    found = artifact.metrics["vectors"]
+    good = artifact.network.embedding.word.weight[artifact.tokenizer.id_of("good")]
+    restored = good / found["scale"] + torch.tensor(found["subtracted"])
+    torch.testing.assert_close(restored, torch.tensor([1.0, 2.0, 3.0]), atol=1e-5, rtol=0)
 
 
 def interrupt_after(epoch):
@@ -271,3 +292,34 @@ def test_training_in_bfloat16_learns():
 def test_a_missing_device_is_named():
     with pytest.raises(ConfigError, match="there is no device 'cuda:99' here; use cpu"):
         fit(tiny_examples(), TINY, device="cuda:99")
+
+
+def test_every_text_counts_the_same_however_long_it_is(monkeypatch):
+    """The gradients of an epoch at frozen weights add up to that of the plain average."""
+    texts = [("good " if n % 2 else "bad ") * (1 + n % 13) for n in range(60)]
+    examples = Examples([Example(text, text.split()[0]) for text in texts])
+    recipe = TINY.updated(
+        {
+            "model": {"depth": "full", "word_dropout": 0.0, "hidden_dropout": 0.0},
+            "train": {"clip": 0.0, "batch_words": 40},
+        }
+    )
+    prepared = prepare(examples, recipe)
+    network = prepared.network
+    state = TrainingState.start(network)
+    sums = {name: torch.zeros_like(w) for name, w in trained_weights(network).items()}
+
+    def keep_gradients(*_, **__):
+        for name, weight in trained_weights(network).items():
+            sums[name] += weight.grad
+
+    monkeypatch.setattr(state.optimiser, "step", keep_gradients)
+    steps = list(train_steps(state, prepared))
+    assert len({step.texts for step in steps}) > 3
+    data = prepared.train
+    batch = WordBatch.from_packed(data.texts.pack(range(len(data))))
+    losses = text_losses(network(batch).logits, torch.from_numpy(data.targets), 0.0)
+    network.zero_grad()
+    losses.mean().backward()
+    for name, weight in trained_weights(network).items():
+        torch.testing.assert_close(sums[name] / len(steps), weight.grad, rtol=1e-4, atol=1e-6)

@@ -1,15 +1,17 @@
 """The Depth-Adaptive Graph Recurrent Network (Liu et al., 2020), as the paper writes it.
 
-Sections 2 and 3 of the paper in their order, one line or one function per equation, in plain PyTorch.
-This is the network that trains, and the reference for the inference engine in ``fast/`` and for the
-ONNX export. It is sparse by construction: words are sorted by depth, so those still running in a
-layer are a prefix of the rows, and a word that has stopped takes part in no matrix product.
+Sections 2 and 3 of the paper in order, one line or one function per equation, in plain PyTorch. This
+version is used for training, and is the reference for the inference engine in ``fast/``. It is sparse
+by construction: words are sorted by depth, so those still running in a layer are a prefix of the
+rows, and a word that has stopped takes part in no matrix product.
 
-It differs from the paper in two places: there is no ``b_2`` in Eq. (6), which could not learn, and
-characters are UTF-8 bytes. docs/equations.md lists every decision where the paper is silent.
+docs/equations.md lists where it departs from the paper and what was decided where the paper is
+silent. The main departures: Eq. (6) has no ``b_2``, which could not learn; depths count from 1; the
+temperature of Eq. (10) is zero; characters are UTF-8 bytes.
 
     N words of the batch, k of them still running, B texts, D distinct words, V known words,
-    C bytes of a word, H hidden_size, L max_depth
+    C bytes of a word, H hidden_size, L max_depth, inner: hidden layer of the depth classifier,
+    token: word and character vectors, gates: 7*H
 """
 
 import math
@@ -44,7 +46,7 @@ class States(NamedTuple):
 
 
 class SLSTM(nn.Module):
-    """Word and sentence transitions, repeated as often as the depth of each word says."""
+    """Word and sentence transitions, applied to each word as many times as its depth."""
 
     def __init__(self, inner_size: int, token_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -60,14 +62,14 @@ class SLSTM(nn.Module):
     def forward(
         self, inner: Float[Tensor, "N inner"], x: Float[Tensor, "N token"], graph: DepthOrder
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
-        """Return the last ``h`` and ``g``; the words are sorted by depth."""
+        """Return the final ``h`` and ``g``; words are in depth order, as in ``graph``."""
         h = self.initial(inner)
         g, padded = graph.text_mean(h), functional.pad(h, (0, 0, 0, 1))
         states = States(h=padded, c=padded, g=g, c_g=g)
         from_token, from_word = self.token(x), h[:0]  # U x of Eq. (2) is the same in every layer
         source, weight = self.first_layer(inner, padded)
         for k, runs in zip(graph.running, graph.running_texts, strict=True):
-            # U_f h of Eq. (3), computed anew only for the words that the last layer has updated.
+            # U_f h of Eq. (3), recomputed only for words that the previous layer updated.
             from_word = torch.cat([self.node_word(h), from_word[len(h) :]])
             window = source.index_select(0, graph.window[:k].flatten()).view(k, -1)  # xi of Eq. (2)
             h, c = self.word_transition(states, product(window, weight) + from_token[:k], graph)
@@ -108,8 +110,8 @@ class SLSTM(nn.Module):
         # A softmax over sigmoids: exp lies in (1, e), so no maximum has to be subtracted.
         l, r, f, s, i = gates[:, : 5 * size].exp().chunk(5, 1)  # noqa: E741
         o = gates[:, 5 * size :]
-        neighbours = l * c.index_select(0, left) + r * c.index_select(0, right)
-        c = neighbours + f * c[:k] + s * c_g.index_select(0, text_of) + i * u
+        from_neighbours = l * c.index_select(0, left) + r * c.index_select(0, right)
+        c = from_neighbours + f * c[:k] + s * c_g.index_select(0, text_of) + i * u
         c = c / (l + r + f + s + i)
         return o * c.tanh(), c
 
@@ -147,7 +149,7 @@ class CharCNN(nn.Module):
 
 
 class TokenEmbedding(nn.Module):
-    """The token of a word: its word vector and its character vector, Eq. (4)."""
+    """The vectors of words: word vector and character vector, Eq. (4)."""
 
     spellings: Tensor
 
@@ -157,9 +159,8 @@ class TokenEmbedding(nn.Module):
         self.word = nn.Embedding(config.vocab_size, config.word_size)
         self.word.weight.requires_grad_(not config.fixed_words)
         self.char = CharCNN(config)
-        if (
-            spellings is None
-        ):  # nameless words, as in tests and benchmarks, are spelled by their ids
+        if spellings is None:
+            # Tests and benchmarks have no vocabulary: spell each word as its id.
             names = [str(word) for word in range(config.vocab_size)]
             spellings = torch.from_numpy(spell(names, max_chars=10).copy())
         self.register_buffer("spellings", spellings)
@@ -188,12 +189,12 @@ class TokenEmbedding(nn.Module):
 
 
 class Positions(nn.Module):
-    """What replaces the BiLSTM in rows 2-4 of the paper's Table 4: nothing, or positions."""
+    """What replaces the BiLSTM in rows 2-4 of Table 4: nothing, or position embeddings."""
 
     def __init__(self, config: ModelConfig, token_size: int) -> None:
         super().__init__()
         self.kind, self.size = config.sequence, token_size
-        if self.kind == "learned":  # later positions share the last one
+        if self.kind == "learned":  # positions past the last one share it
             self.position = nn.Embedding(config.max_positions, token_size)
 
     def forward(self, x: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N token"]:
@@ -229,7 +230,7 @@ class DepthClassifier(nn.Module):
         return inner, self.scores(inner)
 
     def embedding(self) -> Float[Tensor, "L inner"]:
-        """Return the depth embedding, whose parameters are those of ``W_2``, plus Eq. (12)."""
+        """Return ``W_2``, reused as the depth embedding, plus the sinusoids of Eq. (12)."""
         return self.scores.weight + self.sinusoidal
 
 
@@ -238,7 +239,7 @@ def select_depths(
 ) -> Int[Tensor, " N"]:
     """Select a depth in 1..L for each word; class ``j = 0..L-1`` means ``j + 1`` steps.
 
-    ``sample`` adds the Gumbel noise. The temperature of Eq. (10) tends to zero, where Eq. (11) is
+    ``sample`` adds the noise of ``how="gumbel"``. The temperature of Eq. (10) tends to zero, where Eq. (11) is
     one-hot, so the selection is the argmax whatever the temperature.
     """
     logits = logits.detach()
@@ -253,10 +254,10 @@ def select_depths(
     return logits.argmax(1) + 1  # Eq. (8), (11)
 
 
-def sinusoids(places: Float[Tensor, " n"], size: int) -> Float[Tensor, "n size"]:
-    """Return interleaved sines and cosines of numbers, Eq. (12)."""
-    pairs = torch.arange((size + 1) // 2, device=places.device)
-    angles = places[:, None] * torch.exp(pairs * (-2 * math.log(10_000) / size))
+def sinusoids(values: Float[Tensor, " n"], size: int) -> Float[Tensor, "n size"]:
+    """Return interleaved sines and cosines, Eq. (12)."""
+    pairs = torch.arange((size + 1) // 2, device=values.device)
+    angles = values[:, None] * torch.exp(pairs * (-2 * math.log(10_000) / size))
     return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :size]
 
 
@@ -264,8 +265,10 @@ def sinusoids(places: Float[Tensor, " n"], size: int) -> Float[Tensor, "n size"]
 
 
 def pool_words(words: Float[Tensor, "N H"], batch: WordBatch) -> Float[Tensor, "B 2*H"]:
-    """Return ``[max ; mean]`` over the words of each text, with every maximum at least zero."""
-    # A ReLU follows, so starting the maximum at zero only gives empty texts a value.
+    """Return ``[max ; mean]`` over the words of each text; the caller applies a ReLU.
+
+    The maximum starts at zero, which changes nothing under a ReLU and gives empty texts a value.
+    """
     start = words.new_zeros(batch.num_texts, words.shape[1])
     text_of = batch.text_of[:, None].expand_as(words)
     highest = start.scatter_reduce(0, text_of, words, "amax")
@@ -313,7 +316,7 @@ class DepthAdaptiveNetwork(Network):
         x = self.word_dropout(self.embedding(batch))  # Eq. (4)
         features = self.hidden_dropout(self.sequence(x, batch))  # Eq. (5)
         inner, depth_logits = self.depth(features)  # Eq. (6)
-        depths = self.choose_depths(batch, depth_logits, depths, max_depth)  # Eq. (7)-(11)
+        depths = self.depths_to_run(batch, depth_logits, depths, max_depth)  # Eq. (7)-(11)
         x = torch.cat([x, self.depth.embedding().index_select(0, depths - 1)], 1)  # Eq. (13)
         graph = sort_by_depth(batch, depths)
         inner, x = (each.index_select(0, graph.order) for each in (inner, x))
@@ -323,7 +326,7 @@ class DepthAdaptiveNetwork(Network):
         logits = self.output(self.hidden_dropout(v))  # Eq. (15)
         return Output(logits, depths, depth_logits, words, sentences)
 
-    def choose_depths(
+    def depths_to_run(
         self,
         batch: WordBatch,
         logits: Float[Tensor, "N L"],

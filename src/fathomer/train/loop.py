@@ -1,4 +1,4 @@
-"""The training loop, as a ladder of small functions: run, epoch, step, loss (section 4.2 of the paper).
+"""The training loop, from the outside in: run, epoch, step, loss (section 4.2 of the paper).
 
 :func:`train` is a generator that yields an event after every step and every epoch. The caller may
 stop iterating, or be interrupted by Ctrl-C, at any point: the state holds the best weights so far.
@@ -100,7 +100,7 @@ def _out_of_patience(state: TrainingState, patience: int) -> bool:
 
 
 def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
-    """Fit a model that is not trained in steps, such as TF-IDF; it has no checkpoint."""
+    """Fit a model that is trained in one go, such as TF-IDF; no checkpoint is written."""
     data = prepared.train
     seed = prepared.recipe.train.seed
     network.learn(data.texts, data.targets, seed=seed, weights=data.weights)
@@ -122,7 +122,7 @@ def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwor
 
 
 def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, None, EpochDone]:
-    """Pass over the training set once; if a loss is not finite, start again at half the rate."""
+    """Train for one epoch; if the loss diverges, restart it at half the learning rate."""
     last_good = {name: tensor.clone() for name, tensor in state.tensors().items()}
     while True:
         steps: list[StepDone] = []
@@ -137,7 +137,7 @@ def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, No
         rate = current_rate(state, prepared.recipe.train, 0.0)
         if state.rollbacks == MAX_ROLLBACKS:
             raise TrainingError(
-                f"the loss is not finite, even at a learning rate of {rate:.2g}; "
+                f"the loss or its gradient is not finite, even at a learning rate of {rate:.2g}; "
                 "lower train.learning_rate"
             )
         state.rollbacks += 1
@@ -145,7 +145,10 @@ def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, No
 
 
 def train_steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
-    """Take the steps of one epoch; their randomness follows from the seed and their number."""
+    """Take the steps of one epoch.
+
+    All randomness derives from the seed, the epoch, the number of rollbacks and the step.
+    """
     config, data = prepared.recipe.train, prepared.train
     epoch = len(state.history) + 1
     shuffle = np.random.default_rng([config.seed, epoch, state.rollbacks])
@@ -223,9 +226,9 @@ def learning_rate(progress: float, config: TrainConfig) -> float:
     return config.learning_rate * (1 - progress * (1 - config.decay_to))
 
 
-def current_rate(state: TrainingState, config: TrainConfig, part_of_epoch: float) -> float:
+def current_rate(state: TrainingState, config: TrainConfig, epoch_fraction: float) -> float:
     """Return the learning rate inside the current epoch, halved by every rollback."""
-    progress = (len(state.history) + part_of_epoch) / config.epochs
+    progress = (len(state.history) + epoch_fraction) / config.epochs
     return learning_rate(progress, config) * 0.5**state.rollbacks
 
 
@@ -257,7 +260,7 @@ def score_network(network: Network, data: LabelledTexts, prepared: Prepared) -> 
 
 
 def _is_better(held_out: Metrics, state: TrainingState) -> bool:
-    """Whether the scores beat the best epoch: by micro F1 (accuracy, if one label), then by loss."""
+    """Whether the scores beat the best epoch: by micro F1 (equal to accuracy with one label), then by loss."""
     if not state.best_epoch:
         return True
     best = state.history[state.best_epoch - 1].held_out

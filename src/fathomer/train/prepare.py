@@ -3,7 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import build_model
 from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
-from fathomer.text.conditioning import apply_conditioning, fit_conditioning
+from fathomer.text.conditioning import Conditioning, apply_conditioning, fit_conditioning
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
@@ -38,6 +38,10 @@ class VectorsFound:
     """Share of the distinct words."""
     words: float
     """Share of all word occurrences."""
+    subtracted: list[float] = field(default_factory=list)
+    """The mean vector that was subtracted from all vectors."""
+    scale: float = 1.0
+    """What the centred vectors were multiplied by."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shares as plain values."""
@@ -73,6 +77,7 @@ def prepare(
     Fathomer's own network. With ``start``, training continues from that model's weights, vocabulary
     and labels.
     """
+    vectors_found = None
     labels = start.labels if start else tuple(examples.label_counts)
     if len(labels) < (1 if examples.multi_label else 2):
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
@@ -92,7 +97,10 @@ def prepare(
             recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
     train = encode_examples(examples, tokenizer, labels, recipe.text)
     if not start:
-        network = build_network(recipe, condition_vectors(vocabulary, train.texts))
+        vocabulary, conditioning = condition_vectors(vocabulary, train.texts)
+        if vectors and conditioning:
+            vectors_found = measure_coverage(vectors, train.texts, len(tokenizer), conditioning)
+        network = build_network(recipe, vocabulary)
     return Prepared(
         recipe=recipe,
         tokenizer=tokenizer,
@@ -100,7 +108,7 @@ def prepare(
         network=network,
         train=replace(train, weights=training_weights(examples, train.targets, recipe)),
         held_out=encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None,
-        vectors_found=measure_coverage(vectors, train.texts, len(tokenizer)) if vectors else None,
+        vectors_found=vectors_found,
     )
 
 
@@ -148,15 +156,18 @@ def build_network(recipe: Recipe, vocabulary: Vocabulary) -> Network:
     return network
 
 
-def condition_vectors(vocabulary: Vocabulary, texts: EncodedTexts) -> Vocabulary:
-    """Centre and scale pretrained vectors for the training texts."""
+def condition_vectors(
+    vocabulary: Vocabulary, texts: EncodedTexts
+) -> tuple[Vocabulary, Conditioning | None]:
+    """Centre and scale pretrained vectors for the training texts; also return how."""
     if vocabulary.vectors is None:
-        return vocabulary
+        return vocabulary, None
     counts = np.zeros(len(vocabulary.vectors), dtype=np.int64)
     for ids in pieces(texts.ids):
         counts += np.bincount(ids[ids >= 0], minlength=len(counts))
     conditioning = fit_conditioning(vocabulary.vectors, counts)
-    return vocabulary._replace(vectors=apply_conditioning(vocabulary.vectors, conditioning))
+    conditioned = apply_conditioning(vocabulary.vectors, conditioning)
+    return vocabulary._replace(vectors=conditioned), conditioning
 
 
 def training_weights(
@@ -177,7 +188,9 @@ def training_weights(
     return scaled
 
 
-def measure_coverage(vectors: Path, texts: EncodedTexts, vocab_size: int) -> VectorsFound:
+def measure_coverage(
+    vectors: Path, texts: EncodedTexts, vocab_size: int, conditioning: Conditioning
+) -> VectorsFound:
     """Return the share of the words of ``texts`` that are in the vocabulary."""
     seen, known = np.zeros(vocab_size, dtype=bool), 0
     for ids in pieces(texts.ids):
@@ -189,6 +202,8 @@ def measure_coverage(vectors: Path, texts: EncodedTexts, vocab_size: int) -> Vec
         file=vectors.name,
         types=types / max(1, types + len(texts.unknown)),
         words=known / max(1, len(texts.ids)),
+        subtracted=[round(float(number), 6) for number in conditioning.mean],
+        scale=conditioning.scale,
     )
 
 

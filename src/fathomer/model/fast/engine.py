@@ -63,7 +63,7 @@ class FastNetwork(DepthAdaptiveNetwork):
         else:
             features = self.sequence(tokens.index_select(0, rows), batch)
         inner, depth_logits = self.depth(features)
-        depths = self.choose_depths(batch, depth_logits, depths, max_depth)
+        depths = self.depths_to_run(batch, depth_logits, depths, max_depth)
         graph = sort_by_depth(batch, depths)
         order, embedding = graph.order, self.depth.embedding()
         terms = self.slstm.terms(tokens, rows[order], embedding, depths[order], graph)
