@@ -13,8 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
-from fathomer.data.tables import (
+from fathomer.data.csv_jsonl import (
     DELIMITERS,
     TABLES,
     find_column,
@@ -22,6 +21,7 @@ from fathomer.data.tables import (
     parse_objects,
     split_table,
 )
+from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, file_error, format_suffix, open_lines
 
