@@ -58,9 +58,9 @@ class Row(NamedTuple):
 
     def skip_reason(self, *, multi_label: bool = False) -> str | None:
         """Return why the row is not an example, or ``None`` if it is one."""
-        if not self.text.strip():
-            return "empty text" if self.label else "empty label"
-        return None if self.label or multi_label else "empty label"
+        if not self.label and not multi_label:
+            return "empty label"
+        return None if self.text.strip() else "empty text"
 
 
 _Parser = Callable[[Path, Iterator[str], ReadOptions], Iterator[Row]]
