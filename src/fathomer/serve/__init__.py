@@ -4,7 +4,7 @@ A prediction passes these modules in order::
 
     server.py            the socket, connections and shutdown
     middleware.py        host, path and token checks; security headers
-    predict_endpoint.py  answers POST /v1/predict, to which the middleware hands it directly
+    predict_endpoint.py  answers POST /v1/predict; called by the middleware, not by a route
     request.py           body, JSON and tokenisation, each within limits.py
     batcher.py           one queue for all connections, one thread per copy of the model
     worker.py            copies of the model in other processes
