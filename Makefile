@@ -8,7 +8,7 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/fathomer train demo --out build/demo --baseline
 	$(BIN)/fathomer evaluate build/demo demo
-	$(BIN)/fathomer explain build/demo "I would have loved this film if the plot had been better." \
+	$(BIN)/fathomer explain build/demo "Nobody can say that the hotel wasn't clean." \
 		--html build/demo.html
 
 test: .venv/installed

@@ -26,8 +26,9 @@ over the test texts.
 - Speed compares a model at its selected depths with the same model with every word at the maximum depth. The
   claim is reproduced if the model is {SPEED_UP:g} times as fast on every corpus, and partly reproduced if it is
   faster on every corpus; in both cases only if training at full depth is not significantly more accurate.
-- Depth goes to the words that need it if the selected depths are more accurate than each of ten random
-  shuffles of the same depths between the words, on every corpus that was analysed; partly, if on some."""
+- The claim that depth goes to the words that need it is reproduced if the selected depths are more accurate
+  than each of ten random shuffles of the same depths between the words, on every corpus that was analysed,
+  and partly reproduced if on some."""
 
 
 @dataclass(frozen=True)

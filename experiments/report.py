@@ -19,6 +19,12 @@ from fathomer.data.datasets import CORPORA
 from fathomer.files import write_atomically
 
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
+_VERDICTS = {
+    "reproduced": "reproduced",
+    "partly": "partly reproduced",
+    "not": "not reproduced",
+    "not attempted": "not attempted",
+}
 
 _OPENING = """# Results
 
@@ -26,6 +32,8 @@ The paper's figures next to those of {count} runs of this implementation. This p
 `experiments/results` by `python -m experiments report`; do not edit it.
 
 ## What was and was not reproduced
+
+Quotation marks enclose the paper's claims, in our words.
 
 {summary}
 
@@ -54,7 +62,7 @@ def results_page(results: Path, *, beside: Path) -> str:
     """Return the page for a folder of results; ``beside`` is the folder that will hold the page."""
     runs = read_runs(results)
     claims = judge_results(results)
-    rows = [f"| {c.claim} | {c.verdict} | {c.numbers or NOTHING} |" for c in claims]
+    rows = [f"| {_quote(c)} | {_VERDICTS[c.verdict]} | {c.numbers or NOTHING} |" for c in claims]
     opening = _OPENING.format(
         count=f"{len(runs):,}",
         summary="\n".join([*_summary(claims), *_gaps(runs)]),
@@ -106,18 +114,17 @@ def write_results(results: Path, out: Path) -> list[Path]:
 
 def _summary(claims: Sequence[Claim]) -> list[str]:
     """Return one line per verdict with the claims that have it."""
-    titles = {
-        "reproduced": "Reproduced",
-        "partly": "Partly reproduced",
-        "not": "Not reproduced",
-        "not attempted": "Not attempted",
-    }
     lines = []
-    for verdict, title in titles.items():
-        named = [claim.claim for claim in claims if claim.verdict == verdict]
+    for verdict, title in _VERDICTS.items():
+        named = [_quote(claim) for claim in claims if claim.verdict == verdict]
         if named:
-            lines.append(f"- {title}: {'; '.join(named)}.")
+            lines.append(f"- {title.capitalize()}: {'; '.join(named)}.")
     return lines
+
+
+def _quote(claim: Claim) -> str:
+    """Return a claim as the page shows it; its wording in ``report --json`` is fixed."""
+    return f'"{claim.claim.replace("the BiLSTM below", "the BiLSTM under the S-LSTM")}"'
 
 
 def _gaps(runs: Sequence[Run]) -> list[str]:

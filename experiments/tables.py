@@ -57,8 +57,8 @@ def table1() -> Table:
             ]
         )
     header = [
-        "corpus", "labels", "mean words", "paper", "longest", "paper", "train", "test",
-        "train, paper", "test, paper",
+        "corpus", "labels", "mean words", "mean words, paper", "longest", "longest, paper",
+        "train", "test", "train, paper", "test, paper",
     ]  # fmt: skip
     note = (
         "CV: cross validation with ten folds; the paper's table says ten, its text five. The paper's figures "

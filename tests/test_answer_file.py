@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fathomer.answer_file import AnswerRequest, answer_file, chunked
+from fathomer.data.csv_jsonl import DELIMITERS
 from fathomer.data.reading import ReadOptions, read_rows
-from fathomer.data.tables import DELIMITERS
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
 from fathomer.open_files import format_suffix
 from fathomer.predictor import Predictor

@@ -21,7 +21,7 @@ def folder(demo, tmp_path_factory):
     (folder / "model").symlink_to(demo.folder)
     write_csv(folder / "reviews.csv", tiny_examples())
     write_csv(folder / "test.csv", tiny_examples(20))
-    (folder / "texts.txt").write_text("a fine film\n", encoding="utf-8")
+    (folder / "new.csv").write_text("text\na fine film\n", encoding="utf-8")
     return folder
 
 

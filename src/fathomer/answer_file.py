@@ -15,9 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from fathomer.data.csv_jsonl import DELIMITERS, TABLES
 from fathomer.data.examples import SEPARATOR
 from fathomer.data.reading import Row
-from fathomer.data.tables import DELIMITERS, TABLES
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
 from fathomer.open_files import file_error, find_surrogate, format_suffix

@@ -16,7 +16,8 @@ from tests.tiny import tiny_artifact, tiny_examples, write_csv
 def test_without_runs_nothing_was_attempted_and_all_our_cells_are_empty(tmp_path):
     assert {claim.verdict for claim in judge_results(tmp_path)} == {"not attempted"}
     page = results_page(tmp_path, beside=tmp_path)
-    assert "Not attempted: more accurate than S-LSTM;" in page
+    assert 'Not attempted: "more accurate than S-LSTM";' in page
+    assert '"the BiLSTM under the S-LSTM contributes to accuracy" | not attempted |' in page
     assert "| fathomer | – | 96.4 |" in page
 
 

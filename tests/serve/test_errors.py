@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from fathomer.predictor import Predictor
-from fathomer.serve import predict
+from fathomer.serve import predict_endpoint
 from fathomer.serve.routes import create_app
 from tests.tiny import tiny_artifact
 
@@ -56,7 +56,7 @@ def test_an_exception_before_the_model_is_a_500_without_details(monkeypatch, cap
     async def fail(*_):
         raise RuntimeError("a secret of the service")
 
-    monkeypatch.setattr(predict, "read_body", fail)
+    monkeypatch.setattr(predict_endpoint, "read_body", fail)
     app = create_app(Predictor(tiny_artifact()))
     assert_internal_error(*ask(app))
     assert "a secret of the service" in caplog.text

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fathomer.config import Recipe
+from fathomer.data.csv_jsonl import other_separator
 from fathomer.data.survey import Survey, SurveyedText
-from fathomer.data.tables import other_separator
 
 Level = Literal["error", "warning", "note"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from fathomer.data.csv_jsonl import split_cells
 from fathomer.data.datasets import Corpus, CorpusFile, Split
 from fathomer.data.examples import Example
 from fathomer.data.reading import Row
-from fathomer.data.tables import split_cells
 from fathomer.errors import DataError, MissingFileError
 from fathomer.open_files import file_error, open_bytes
 

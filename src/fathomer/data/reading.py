@@ -13,8 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
-from fathomer.data.tables import (
+from fathomer.data.csv_jsonl import (
     DELIMITERS,
     TABLES,
     find_column,
@@ -22,6 +21,7 @@ from fathomer.data.tables import (
     parse_objects,
     split_table,
 )
+from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, file_error, format_suffix, open_lines
 
@@ -58,9 +58,9 @@ class Row(NamedTuple):
 
     def skip_reason(self, *, multi_label: bool = False) -> str | None:
         """Return why the row is not an example, or ``None`` if it is one."""
-        if not self.text.strip():
-            return "empty text" if self.label else "empty label"
-        return None if self.label or multi_label else "empty label"
+        if not self.label and not multi_label:
+            return "empty label"
+        return None if self.text.strip() else "empty text"
 
 
 _Parser = Callable[[Path, Iterator[str], ReadOptions], Iterator[Row]]

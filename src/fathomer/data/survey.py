@@ -14,9 +14,9 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import NamedTuple
 
+from fathomer.data.csv_jsonl import same_column
 from fathomer.data.examples import Examples, split_labels
 from fathomer.data.reading import ReadOptions, Row, read_columns, read_rows
-from fathomer.data.tables import same_column
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, guess_encoding
 from fathomer.text.tokenizer import Tokenizer

@@ -13,13 +13,13 @@ from fathomer import __version__
 from fathomer.artifact import versions
 from fathomer.predictor import Predictor
 from fathomer.serve import schema
+from fathomer.serve.api_docs import reference_page
 from fathomer.serve.batcher import Batcher
 from fathomer.serve.errors import ApiError, add_error_handlers, json_response
 from fathomer.serve.limits import Limits
 from fathomer.serve.metrics import Metrics
 from fathomer.serve.middleware import SecurityMiddleware
-from fathomer.serve.predict import PredictEndpoint
-from fathomer.serve.reference import reference_page
+from fathomer.serve.predict_endpoint import PredictEndpoint
 from fathomer.serve.request import RequestParser
 
 PAGE = Path(__file__).parent / "page"

@@ -31,7 +31,9 @@ def small_config(name: str, **settings: Any) -> ModelConfig:
 
 def small_model(name: str, *, seed: int = 0, **settings: Any) -> Network:
     """Build a model in float64 and evaluation mode in which every weight matters, biases too."""
-    network = build_model(small_config(name, **settings)).double().eval()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = build_model(small_config(name, **settings)).double().eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():

@@ -1,1 +1,1 @@
-"""Models to compare with: TF-IDF, fastText, a BiLSTM, the S-LSTM and a Transformer."""
+"""Comparison models: TF-IDF, fastText, a BiLSTM, the S-LSTM and a Transformer."""

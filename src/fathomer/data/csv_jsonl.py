@@ -1,4 +1,4 @@
-"""The syntax of tables: ``.csv`` and ``.tsv`` with a header, and ``.jsonl``.
+"""Parsing csv, tsv and jsonl files; csv and tsv files have a header.
 
 A line of nothing but white space is not a row. Errors name the line on which a row starts.
 """

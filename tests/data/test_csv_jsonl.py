@@ -1,4 +1,4 @@
-"""The syntax of tables: every mistake is one line with the file's name and the line number."""
+"""Parsing csv, tsv and jsonl files: every mistake is one line with the file's name and the line number."""
 
 import csv
 import io

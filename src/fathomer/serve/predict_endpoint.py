@@ -1,4 +1,4 @@
-"""The place where ``POST /v1/predict`` is answered."""
+"""The endpoint ``POST /v1/predict``."""
 
 import asyncio
 import logging
