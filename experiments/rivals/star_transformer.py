@@ -22,7 +22,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from fathomer.model.baselines.comparison import ComparisonModel, padded
 from fathomer.model.baselines.transformer import whole_heads
 from fathomer.model.graph import WordBatch
-from fathomer.model.model import pool_texts, pool_words, sinusoids
+from fathomer.model.model import pool_texts, pool_words
+from fathomer.model.positions import sinusoids
 
 HEADS = 4
 CYCLES = 4

@@ -1,12 +1,12 @@
 """Linear layers whose products can be taken in bfloat16 while everything else stays in float32.
 
 PyTorch's autocast would also compute what follows a product in bfloat16, which on a CPU is slower
-than float32 and less exact. Inside :func:`mixed_precision` on a CPU, only the two factors of a
-product are rounded, in the forward and in the backward pass; the result is float32.
+than float32 and less exact. Inside :func:`mixed_precision`, only the two factors of a product are
+rounded, in the forward and in the backward pass; the result is float32.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,18 +20,10 @@ from fathomer.config import TrainPrecision
 _ROUNDED = ContextVar("rounded products", default=False)
 
 
-def mixed_precision(precision: TrainPrecision, device: torch.device) -> AbstractContextManager[Any]:
-    """Return the context in which a training step runs its forward pass."""
-    if precision == "float32":
-        return nullcontext()
-    if device.type == "cpu":
-        return _rounded_products()
-    return torch.autocast(device.type, torch.bfloat16)
-
-
 @contextmanager
-def _rounded_products() -> Iterator[None]:
-    token = _ROUNDED.set(True)
+def mixed_precision(precision: TrainPrecision) -> Iterator[None]:
+    """Take the products of these layers in bfloat16, if ``precision`` says so."""
+    token = _ROUNDED.set(precision == "bfloat16")
     try:
         yield
     finally:
@@ -41,16 +33,16 @@ def _rounded_products() -> Iterator[None]:
 class Linear(nn.Linear):
     """A linear layer."""
 
-    def forward(self, input: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows outputs"]:
+    def forward(self, input: Float[Tensor, "*rows inputs"]) -> Float[Tensor, "*rows outputs"]:
         """Return the product with the weights, plus the bias."""
         return product(input, self.weight, self.bias)
 
 
 def product(
-    x: Float[Tensor, "rows inputs"],
+    x: Float[Tensor, "*rows inputs"],
     weight: Float[Tensor, "outputs inputs"],
     bias: Float[Tensor, " outputs"] | None = None,
-) -> Float[Tensor, "rows outputs"]:
+) -> Float[Tensor, "*rows outputs"]:
     """Return ``x @ weight.T + bias``, with the factors rounded inside :func:`mixed_precision`."""
     if not _ROUNDED.get():
         return functional.linear(x, weight, bias)

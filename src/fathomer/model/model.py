@@ -14,7 +14,6 @@ temperature of Eq. (10) is zero; characters are UTF-8 bytes.
     token: word and character vectors, gates: 7*H
 """
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -28,6 +27,7 @@ from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output, checked_cap, checked_depths
 from fathomer.model.linear import Linear, product
 from fathomer.model.lstm import BiLSTM
+from fathomer.model.positions import Positions, sinusoids
 from fathomer.text.vocabulary import spell
 
 NUM_BYTES = 256  # byte 0 is the padding
@@ -88,15 +88,19 @@ class SLSTM(nn.Module):
     ) -> tuple[Float[Tensor, "N+1 Z"], Float[Tensor, "gates window"]]:
         """Return the rows of the first window product and its matrix.
 
-        ``h`` is a linear map of ``inner``. Where ``inner`` is narrower, ``W`` is multiplied with that
-        map first: the result is the same, and the product is smaller.
+        ``h`` is a linear map of ``inner``. Folding that map into ``W`` gives the same result, and a
+        smaller product where there are enough words to make up for the folding.
         """
-        if inner.shape[1] + 1 >= self.hidden_size:
+        size, width = self.hidden_size, inner.shape[1] + 1
+        if len(inner) * (size - width) <= size * width:
             return h, self.window.weight
         ones = functional.pad(inner, (0, 1), value=1.0)  # for the bias of the map
+        return functional.pad(ones, (0, 0, 0, 1)), self.folded_window()
+
+    def folded_window(self) -> Float[Tensor, "gates window"]:
+        """Return ``W`` of Eq. (2) times the linear map to the initial states."""
         initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)
-        window = self.window.weight.view(-1, 3, self.hidden_size)
-        return functional.pad(ones, (0, 0, 0, 1)), (window @ initial).flatten(1)
+        return (self.window.weight.view(-1, 3, self.hidden_size) @ initial).flatten(1)
 
     def word_transition(
         self, states: States, sums: Float[Tensor, "k gates"], graph: DepthOrder
@@ -185,27 +189,8 @@ class TokenEmbedding(nn.Module):
         return self.char(torch.cat(padded))  # type: ignore[no-any-return]
 
 
-# Section 3.2: sequential module. The one-layer BiLSTM of Eq. (5) is in lstm.py.
-
-
-class Positions(nn.Module):
-    """What replaces the BiLSTM in rows 2-4 of Table 4: nothing, or position embeddings."""
-
-    def __init__(self, config: ModelConfig, token_size: int) -> None:
-        super().__init__()
-        self.kind, self.size = config.sequence, token_size
-        if self.kind == "learned":  # positions past the last one share it
-            self.position = nn.Embedding(config.max_positions, token_size)
-
-    def forward(self, x: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N token"]:
-        """Return token plus position."""
-        if self.kind == "sinusoidal":
-            return sinusoids(batch.positions.to(x.dtype), self.size) + x
-        if self.kind == "learned":
-            positions = batch.positions.clamp(max=self.position.num_embeddings - 1)
-            return self.position(positions) + x  # type: ignore[no-any-return]
-        return x
-
+# Section 3.2, the sequential module: the BiLSTM of Eq. (5) is in lstm.py, its alternatives in
+# positions.py.
 
 # Section 3.3: depth-adaptive mechanism
 
@@ -252,13 +237,6 @@ def select_depths(
     if how == "gumbel" and sample:
         logits = logits - torch.empty_like(logits).exponential_().log()  # Eq. (10)
     return logits.argmax(1) + 1  # Eq. (8), (11)
-
-
-def sinusoids(values: Float[Tensor, " n"], size: int) -> Float[Tensor, "n size"]:
-    """Return interleaved sines and cosines, Eq. (12)."""
-    pairs = torch.arange((size + 1) // 2, device=values.device)
-    angles = values[:, None] * torch.exp(pairs * (-2 * math.log(10_000) / size))
-    return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :size]
 
 
 # Section 3.4: from states to labels

@@ -180,7 +180,7 @@ def train_step(
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
-    with mixed_precision(config.precision, device):
+    with mixed_precision(config.precision):
         output = network(batch)
     losses = text_losses(output.logits.float(), targets, config.label_smoothing)
     if data.weights is not None:

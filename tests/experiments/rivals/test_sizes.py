@@ -17,7 +17,7 @@ from fathomer.model.sizes import (
 )
 from tests.experiments.rivals import RIVALS
 from tests.model.baselines import sizes
-from tests.model.baselines.sizes import CHAR, LSTM, RECURRENT, H, Y
+from tests.model.baselines.sizes import CHAR, LSTM, H, Y
 from tests.model.baselines.small import small_config
 from tests.tiny import TINY
 
@@ -86,7 +86,7 @@ def test_train_matches_the_parameters_of_a_rival(run_experiments, monkeypatch, t
 def test_multiply_adds_are_those_of_the_matrices():
     found = multiply_adds_per_word(replace(PAPER_SIZE, name="rcrn"))
     output = 2 * H * Y / WORDS
-    assert found == pytest.approx(CHAR + 3 * (LSTM - RECURRENT) + output)
+    assert found == pytest.approx(CHAR + 3 * LSTM + output)
 
 
 def test_the_page_of_models_lists_the_rivals():

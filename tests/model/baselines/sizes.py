@@ -18,7 +18,6 @@ from fathomer.model.registry import MODELS, build_model
 from fathomer.model.sizes import (
     PAPER_SIZE,
     SIZES,
-    WORDS,
     cost_of,
     count_parameters,
     match_hidden_size,
@@ -41,8 +40,6 @@ CHAR = 2 * 3 * 30 * 50
 """Of the character CNN for a word; the 18 words "0" to "17" are padded to two bytes."""
 LSTM = 2 * 4 * 200 * (T + 200)
 """Of a BiLSTM for a word."""
-RECURRENT = 2 * 4 * 200 * 200 / WORDS
-"""Recurrent part of a BiLSTM for a word, which the first word of a text does not need."""
 
 
 def assert_has_parameters(name: str, formula: str, **settings: Any) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from fathomer.config import ModelConfig
 from fathomer.model import Network, WordBatch
-from fathomer.model.model import sinusoids
+from fathomer.model.positions import sinusoids
 from fathomer.model.registry import build_model
 from tests.model import networks
 from tests.model.networks import packed

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from fathomer.model.baselines.comparison import ComparisonModel, packed, padded
 from fathomer.model.graph import WordBatch
-from fathomer.model.model import pool_words, sinusoids
+from fathomer.model.model import pool_words
+from fathomer.model.positions import sinusoids
 
 HEADS = 8
 LAYERS = 6

@@ -100,8 +100,7 @@ class FastSLSTM(SLSTM):
     def prepare(self) -> None:
         """Compute the matrix of the first layer."""
         self.folds = self.initial.in_features + 1 < self.hidden_size
-        nothing = self.initial.weight.new_zeros(0, self.initial.in_features)
-        _, first = self.first_layer(nothing, nothing.new_zeros(1, self.hidden_size))
+        first = self.folded_window() if self.folds else self.window.weight
         self.weights = Weights(
             first=first.detach(),
             window=self.window.weight,
