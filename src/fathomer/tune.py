@@ -171,7 +171,7 @@ def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str
 
 
 def suggest(trial: "optuna.Trial", sizes: range) -> dict[str, Any]:
-    """Let optuna choose the settings of a trial."""
+    """Return the settings that optuna suggests for a trial."""
 
     def dropout(name: str) -> float:
         return trial.suggest_float(name, 0.0, MAX_DROPOUT, step=1 / DROPOUTS_PER_UNIT)

@@ -127,7 +127,7 @@ class GraphBuilder:
         return product + self.weight(layer.bias) if has_bias else product
 
     def name_output(self, value: Value, name: str) -> None:
-        """Give an output of the graph its public name."""
+        """Name an output of the graph."""
         self.nodes.append(helper.make_node("Identity", [value.name], [name]))
 
     @contextmanager

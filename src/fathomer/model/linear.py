@@ -1,8 +1,8 @@
 """Linear layers whose products can be taken in bfloat16 while everything else stays in float32.
 
-PyTorch's autocast would also compute what follows a product in bfloat16, which on a CPU is slower
-than float32 and less exact. Inside :func:`mixed_precision`, only the two factors of a product are
-rounded, in the forward and in the backward pass; the result is float32.
+PyTorch's autocast would also compute the gates, states and sums that follow a product in bfloat16,
+which is less exact. Inside :func:`mixed_precision`, only the two factors of a product are rounded, in
+the forward and in the backward pass; the result is float32.
 """
 
 from collections.abc import Iterator

@@ -74,7 +74,7 @@ def validation_error(error: ValidationError, limits: Limits) -> ApiError:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Let an application answer every exception in the same JSON format."""
+    """Register handlers that answer every exception in the same JSON format."""
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(Exception, _on_unexpected_error)

@@ -111,7 +111,7 @@ class WorkerPredictor(Predictor):
                 pause = min(2 * pause, _MAX_RETRY_SECONDS)
 
     def close(self) -> None:
-        """Let the process exit."""
+        """Close the input of the process, so that it exits."""
         self._closed.set()
         if self._process:
             with suppress(OSError):  # it may have died with unsent input in the pipe
