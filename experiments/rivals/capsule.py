@@ -128,7 +128,7 @@ class CapsuleB(ComparisonModel):
         """Create the three networks without their last layer."""
         refuse_several_labels(self.config)
         size = self.config.hidden_size
-        self.ngrams = nn.ModuleList(NGramCapsules(width, token_size, size) for width in NGRAMS)
+        self.widths = nn.ModuleList(NGramCapsules(width, token_size, size) for width in NGRAMS)
         return CAPSULES
 
     def build_output(self, features: int) -> nn.ModuleList:
@@ -145,6 +145,6 @@ class CapsuleB(ComparisonModel):
             lengths_of(
                 label(self.hidden_dropout(ngram(table, batch)), batch.text_of, batch.num_texts)
             )
-            for ngram, label in zip(self.ngrams, self.output, strict=True)
+            for ngram, label in zip(self.widths, self.output, strict=True)
         ]
         return torch.stack(lengths).mean(0)[:, :-1].log()

@@ -82,6 +82,9 @@ class ModelConfig(Section):
     max_positions: int = setting(
         2000, "size of the position table, if `sequence` is `learned`", low=1, high=1_000_000
     )
+    ngrams: bool = setting(
+        False, "whether to mix TF-IDF of words and word pairs into the scores of the labels"
+    )
     multi_label: bool = setting(False, "whether texts have several labels; set by `--multi-label`")
     fixed_words: bool = setting(
         False, "whether word vectors stay fixed; set when vectors are given"
@@ -155,6 +158,9 @@ class TrainConfig(Section):
         "stop after this many epochs without improvement; 0 turns early stopping off",
         low=0,
         high=MAX_COUNT,
+    )
+    minutes: float = setting(
+        0.0, "stop training after this many minutes; 0 sets no limit", low=0, high=MAX_COUNT
     )
     seed: int = setting(
         0, "seed of the split, the initial weights, batches, dropout and depths", low=0, high=2**63

@@ -116,7 +116,7 @@ def test_known_and_unknown_words_can_be_in_separate_batches_or_in_one():
 def test_the_network_uses_the_given_spellings():
     names = spelled("<unk>", "good", "bad")
     network = DepthAdaptiveNetwork(random_network(vocab_size=3).config, spellings=names)
-    randomise(network, seed=0)
+    randomise(network, seed=0).eval()
     found = embedded(network, WordBatch.from_ids([[1]]))[0, SIZES["word_size"] :]
     torch.testing.assert_close(found, char_cnn(network.embedding.char, list(b"good")))
     assert torch.equal(network.state_dict()["embedding.spellings"], names)

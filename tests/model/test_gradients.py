@@ -2,11 +2,13 @@
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.graph import sort_by_depth
+from fathomer.model.model import SLSTM
+from fathomer.model.products import mixed_precision
 from tests.model.networks import (
     RAGGED,
     in_float64,
@@ -93,19 +95,38 @@ def test_the_padding_byte_stays_zero_in_training():
     assert not network.embedding.char.bytes.weight[0].any()
 
 
-def test_gradients_of_the_s_lstm_agree_with_finite_differences():
-    sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": 2}
-    slstm = in_float64(random_network(**sizes)).slstm
-    batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])
-    graph = sort_by_depth(batch, torch.tensor([1, 4, 2, 3, 1, 2]))
-    inputs = random_inputs((6, 2), (6, 4))
-    names = [name for name, _ in slstm.named_parameters()]
+class TokensToStates(nn.Module):
+    """The S-LSTM from the tokens of three distinct words to the final states."""
 
-    def steps(inner, x, *weights):
+    def __init__(self, slstm: SLSTM) -> None:
+        super().__init__()
+        self.slstm = slstm
+        depths = torch.tensor([1, 4, 2, 3, 1, 2])
+        self.graph = sort_by_depth(WordBatch.from_ids([[0, 1, 0], [], [2], [1, 0]]), depths)
+        self.rows = torch.tensor([0, 1, 0, 2, 1, 0])[self.graph.order]
+        self.depths = depths[self.graph.order]
+
+    def forward(self, inner: Tensor, tokens: Tensor, embedding: Tensor) -> tuple[Tensor, Tensor]:
+        from_token = self.slstm.token_sums(tokens, self.rows, embedding, self.depths)
+        return self.slstm(inner, from_token, self.graph)
+
+
+@pytest.mark.parametrize(("inner_size", "folded"), [(2, False), (1, True)])
+def test_gradients_of_the_s_lstm_agree_with_finite_differences(inner_size, folded, monkeypatch):
+    """Also if the map to the initial states is folded into the first window product."""
+    sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": inner_size}
+    steps = TokensToStates(in_float64(random_network(**sizes)).slstm)
+    inputs = random_inputs((6, inner_size), (3, 2), (4, inner_size))
+    names = [name for name, _ in steps.named_parameters()]
+    foldings, fold = [], SLSTM.folded_window
+    monkeypatch.setattr(SLSTM, "folded_window", lambda self: foldings.append(self) or fold(self))
+
+    def final_states(inner, tokens, embedding, *weights):
         weights_of = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(slstm, weights_of, (inner, x, graph))
+        return torch.func.functional_call(steps, weights_of, (inner, tokens, embedding))
 
-    assert torch.autograd.gradcheck(steps, (*inputs, *slstm.parameters()))
+    assert torch.autograd.gradcheck(final_states, (*inputs, *steps.parameters()))
+    assert bool(foldings) == folded
 
 
 def test_gradients_of_the_bilstm_agree_with_finite_differences():
@@ -162,3 +183,34 @@ def test_a_batch_used_for_prediction_can_be_used_for_training():
         network(batch)
     network.train()(batch).logits.sum().backward()
     assert without_gradient(network) == []
+
+
+def gradients(network: DepthAdaptiveNetwork, precision: str) -> dict[str, Tensor]:
+    """Return the gradients of the loss at forced depths, by the name of the parameter."""
+    batch = packed(TEXTS)
+    network.zero_grad()
+    with mixed_precision(precision):
+        logits = network(batch, depths=random_depths(batch)).logits
+    cross_entropy(logits, torch.arange(len(TEXTS)) % 3).backward()
+    return {name: weight.grad for name, weight in network.named_parameters()}
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_bfloat16_gradients_point_the_same_way_as_float32_gradients(sequence):
+    """This holds for each parameter; their lengths agree, too."""
+    network = random_network(sequence=sequence, word_dropout=0.0, hidden_dropout=0.0).train()
+    exact, rounded = (gradients(network, precision) for precision in ("float32", "bfloat16"))
+    for name, gradient in rounded.items():
+        found, expected = gradient.flatten(), exact[name].flatten()
+        assert found.dtype == torch.float32, name
+        assert not torch.equal(found, expected), name  # it is rounded
+        assert torch.cosine_similarity(found, expected, dim=0) > 0.99, name
+        torch.testing.assert_close(found.norm(), expected.norm(), rtol=0.03, atol=0)
+
+
+def test_a_second_training_step_computes_the_same_gradients():
+    """Nothing is left over from the first; the weights do not change in between."""
+    network = random_network(word_dropout=0.0, hidden_dropout=0.0).train()
+    for precision in ("float32", "bfloat16", "float32"):
+        first, second = gradients(network, precision), gradients(network, precision)
+        assert all(torch.equal(second[name], gradient) for name, gradient in first.items())

@@ -104,8 +104,9 @@ def test_one_step_carries_a_state_to_the_word_and_its_two_neighbours(moved):
 
     def step(h, c, from_token):
         with torch.no_grad():
-            window = slstm.window.weight @ h[graph.window].flatten(1).T
-            return slstm.word_transition(States(h, c, g, c_g), window.T + from_token, graph)[0]
+            sums = h[graph.window].flatten(1) @ slstm.window.weight.T + from_token
+            from_node = slstm.sentence(g) + slstm.window.bias
+            return slstm.word_transition(States(h, c, g, c_g), sums, from_node, graph)[0]
 
     h, c = (torch.nn.functional.pad(torch.randn(7, 6), (0, 0, 0, 1)) for _ in "hc")
     inputs = [h, c, torch.randn(7, 42)]
@@ -118,18 +119,18 @@ def test_one_step_carries_a_state_to_the_word_and_its_two_neighbours(moved):
         assert set(reached) == ({moved} if part == 2 else near)
 
 
-def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, tokens: Tensor):
-    """Run only the S-LSTM, on words in text order and without depth embeddings."""
+def run(slstm: SLSTM, batch: WordBatch, depths: Tensor, inner: Tensor, from_token: Tensor):
+    """Run only the layers of the S-LSTM, on words in text order."""
     graph = sort_by_depth(batch, depths)
-    x = torch.nn.functional.pad(tokens, (0, 7))
     with torch.no_grad():
-        words, sentences = slstm(inner[graph.order], x[graph.order], graph)
+        words, sentences = slstm(inner[graph.order], from_token[graph.order], graph)
     return words[graph.ranks], sentences
 
 
-def random_states(batch: WordBatch) -> tuple[Tensor, Tensor]:
+def random_inputs(batch: WordBatch) -> tuple[Tensor, Tensor]:
+    """Draw the inner vector and U x of Eq. (2) for each word."""
     generator = torch.Generator().manual_seed(1)
-    shapes = [(batch.num_words, 7), (batch.num_words, 9)]
+    shapes = [(batch.num_words, 7), (batch.num_words, 42)]
     return tuple(torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
 
 
@@ -138,10 +139,10 @@ def test_a_stopped_word_keeps_the_state_of_its_last_step():
     slstm = in_float64(random_network()).slstm
     batch = packed(RAGGED)
     depths = random_depths(batch)
-    inner, tokens = random_states(batch)
-    last, _ = run(slstm, batch, depths, inner, tokens)
+    inputs = random_inputs(batch)
+    last, _ = run(slstm, batch, depths, *inputs)
     for step in range(1, 5):
-        then, _ = run(slstm, batch, depths.clamp(max=step), inner, tokens)
+        then, _ = run(slstm, batch, depths.clamp(max=step), *inputs)
         stopped = depths <= step
         assert_same_numbers(last[stopped], then[stopped])
         assert not torch.isclose(last[~stopped], then[~stopped]).all(1).any()
@@ -151,10 +152,10 @@ def test_a_sentence_node_stops_with_the_deepest_word_of_its_text():
     slstm = in_float64(random_network()).slstm
     batch = WordBatch.from_ids([[1, 2], [3, 4, 5], []])
     depths = torch.tensor([2, 1, 4, 1, 3])
-    inner, tokens = random_states(batch)
-    _, last = run(slstm, batch, depths, inner, tokens)
-    _, then = run(slstm, batch, depths.clamp(max=2), inner, tokens)
-    _, early = run(slstm, batch, depths.clamp(max=1), inner, tokens)
+    inputs = random_inputs(batch)
+    _, last = run(slstm, batch, depths, *inputs)
+    _, then = run(slstm, batch, depths.clamp(max=2), *inputs)
+    _, early = run(slstm, batch, depths.clamp(max=1), *inputs)
     assert_same_numbers(last[0], then[0])
     assert not torch.isclose(last[0], early[0]).all()
     assert not torch.isclose(last[1], then[1]).all()

@@ -7,7 +7,7 @@ from jaxtyping import TypeCheckError
 
 from fathomer.model import WordBatch
 from fathomer.model.graph import sort_by_depth
-from fathomer.model.model import pool_texts, select_depths
+from fathomer.model.model import States, pool_texts, select_depths
 from fathomer.text.encode import PackedWords
 from tests.model.networks import packed, random_depths, random_network
 
@@ -45,12 +45,30 @@ def test_states_with_a_missing_axis_are_caught():
         graph.text_mean(torch.zeros(3))
 
 
+def test_gates_of_the_wrong_number_of_words_are_caught():
+    slstm = random_network().slstm
+    graph = sort_by_depth(WordBatch.from_ids([[1, 2, 3]]), WORDS + 1)
+    slstm(torch.zeros(3, 7), torch.zeros(3, 42), graph)
+    with pytest.raises(TypeCheckError):
+        slstm(torch.zeros(3, 7), torch.zeros(2, 42), graph)
+
+
 def test_gates_of_different_widths_are_caught():
     slstm = random_network().slstm
     graph = sort_by_depth(WordBatch.from_ids([[1, 2, 3]]), WORDS + 1)
-    slstm(torch.zeros(3, 7), torch.zeros(3, 16), graph)
+    word, node = torch.zeros(4, 6), torch.zeros(1, 6)
+    states = States(h=word, c=word, g=node, c_g=node)
+    slstm.word_transition(states, torch.zeros(3, 42), torch.zeros(1, 42), graph)
     with pytest.raises(TypeCheckError):
-        slstm(torch.zeros(3, 7), torch.zeros(2, 16), graph)
+        slstm.word_transition(states, torch.zeros(3, 42), torch.zeros(1, 1), graph)
+
+
+def test_rows_and_depths_of_different_numbers_of_words_are_caught():
+    slstm = random_network().slstm
+    tokens, embedding = torch.zeros(2, 9), torch.zeros(4, 7)
+    assert slstm.token_sums(tokens, WORDS, embedding, WORDS + 1).shape == (3, 42)
+    with pytest.raises(TypeCheckError):
+        slstm.token_sums(tokens, WORDS, embedding, WORDS[:1] + 1)
 
 
 def test_logits_of_a_single_word_need_two_axes():

@@ -1,7 +1,6 @@
 """A stopped word costs nothing, and there is no padding: these tests count the matrix products.
 
-For the S-LSTM, they count the rows multiplied with each matrix; for the other modules, the
-multiply-adds.
+They count the rows multiplied with each matrix, or the multiply-adds of each module.
 """
 
 from collections import Counter
@@ -24,7 +23,8 @@ from tests.model.networks import (
 
 H = 6
 WINDOW, WORD_GATE = (3 * H, 7 * H), (H, H)
-SENTENCE, NODE, NODE_MEAN = (H, 7 * H), (H, 3 * H), (H, 2 * H)
+NODE, NODE_MEAN = (H, (7 + 3) * H), (H, 2 * H)  # NODE: V of Eq. (2) and W of Eq. (3)
+TOKEN, DEPTH = (5 + 4, 7 * H), (7, 7 * H)  # the two parts of U of Eq. (2)
 
 
 class CountRows(TorchDispatchMode):
@@ -43,11 +43,8 @@ class CountRows(TorchDispatchMode):
 
 
 def rows_multiplied(network: DepthAdaptiveNetwork, texts: list[list[int]], depths: Tensor):
-    """Return the number of rows in the products of the S-LSTM, by the shape of the matrix."""
-    counter = CountRows()
-    network.slstm.register_forward_pre_hook(lambda *_: counter.__enter__() and None)
-    network.slstm.register_forward_hook(lambda *_: counter.__exit__(None, None, None))
-    with torch.no_grad():
+    """Return the number of rows in the products of the network, by the shape of the matrix."""
+    with CountRows() as counter, torch.no_grad():
         network(packed(texts), depths=depths)
     return counter.rows
 
@@ -66,6 +63,10 @@ def multiply_adds(
     return {name: sum(counts[key].values()) // 2 for name, key in keys.items() if key in counts}
 
 
+def distinct_words(texts: list[list[int]]) -> int:
+    return len({word for text in texts for word in text})
+
+
 def test_a_stopped_word_costs_nothing():
     depths = random_depths(packed(RAGGED))
     rows = rows_multiplied(random_network(), RAGGED, depths)
@@ -78,6 +79,18 @@ def test_a_stopped_word_costs_nothing_in_the_backward_pass():
     with CountRows() as counter:
         output.logits.sum().backward()
     assert counter.rows[7 * H, 3 * H] == int(depths.sum())
+
+
+def test_the_gradient_of_a_matrix_is_one_product_over_all_layers():
+    """It has a row for each output of the matrix, and sums over all rows multiplied with it."""
+    depths = random_depths(packed(RAGGED))
+    output = random_network()(packed(RAGGED), depths=depths)
+    with CountRows() as counter:
+        output.logits.sum().backward()
+    nodes = int(depths.max()) * len(RAGGED)
+    assert counter.rows[int(depths.sum()), 3 * H] == 7 * H
+    assert counter.rows[nodes, H] == (7 + 3) * H + 2 * H  # NODE and NODE_MEAN
+    assert counter.rows[distinct_words(RAGGED), 5 + 4] == 7 * H  # TOKEN
 
 
 @pytest.mark.parametrize("word", range(1, 18))
@@ -93,28 +106,33 @@ def test_one_more_step_of_a_word_costs_one_more_row(word):
     assert after[""] - before[""] == 3 * H * 7 * H + word_gate
 
 
-def test_the_s_lstm_computes_only_the_products_of_the_equations():
+def test_the_network_computes_only_the_products_of_the_equations():
+    """U x is computed once for each distinct word and once for each depth, then added up."""
     depths = random_depths(packed(RAGGED))
-    rows = rows_multiplied(random_network(), RAGGED, depths)
+    rows = rows_multiplied(random_network(sequence="none"), RAGGED, depths)
     layers = int(depths.max())
     assert rows == {
-        WINDOW: int(depths.sum()),
-        (5 + 4 + 7, 7 * H): len(depths),  # the refined tokens
+        (5 + 4, 7): len(depths),  # the depth classifier
+        (7, 4): len(depths),
+        TOKEN: distinct_words(RAGGED),
+        DEPTH: 4,
         (7, H): len(depths),  # the initial states
+        WINDOW: int(depths.sum()),
         WORD_GATE: len(depths) + int(depths.clamp(max=layers - 1).sum()),
-        SENTENCE: layers * len(RAGGED),
         NODE: layers * len(RAGGED),
         NODE_MEAN: layers * len(RAGGED),
+        (3 * H, 3): len(RAGGED),  # the labels
     }
 
 
-def test_a_greater_max_depth_costs_only_more_depth_scores():
+def test_a_greater_max_depth_costs_only_more_depth_scores_and_embeddings():
     network = random_network(max_depth=4)
     depths = random_depths(packed(RAGGED))
     small = multiply_adds(network, RAGGED, depths)
     large = multiply_adds(copied_into(network, max_depth=9), RAGGED, depths)
-    assert large["depth.scores"] - small["depth.scores"] == (9 - 4) * len(depths) * 7
-    assert large[""] - large["depth.scores"] == small[""] - small["depth.scores"]
+    scores, embeddings = (9 - 4) * len(depths) * 7, (9 - 4) * 7 * 7 * H
+    assert large["depth.scores"] - small["depth.scores"] == scores
+    assert large[""] - small[""] == scores + embeddings
 
 
 @pytest.mark.parametrize("product", ["depth.inner", "depth.scores", "output"])
@@ -134,7 +152,10 @@ def test_a_batch_costs_as_much_as_its_texts_alone(product):
 
 
 def test_texts_of_equal_depth_cost_the_same_together_and_alone():
-    """This holds for all modules if the words differ and the texts are equally long and deep."""
+    """This holds for all modules if the words differ and the texts are equally long and deep.
+
+    Only the products with the depth embeddings are computed once for each batch.
+    """
     network = random_network()
     texts = [[10, 11, 12], [13, 14, 15], [16, 17, 18]]
     depths = torch.tensor([1, 4, 2, 4, 4, 1, 1, 2, 4])
@@ -143,15 +164,26 @@ def test_texts_of_equal_depth_cost_the_same_together_and_alone():
         multiply_adds(network, [text], own)
         for text, own in zip(texts, depths.split(3), strict=True)
     ]
-    for name, cost in together.items():
-        assert cost == sum(each[name] for each in alone), name
+    once = 4 * 7 * 7 * H
+    assert together[""] - once == sum(each[""] - once for each in alone)
+    for name in together.keys() - {""}:
+        assert together[name] == sum(each[name] for each in alone), name
 
 
 def test_the_characters_of_a_repeated_word_are_computed_once():
     network = random_network()
     once = multiply_adds(network, [[3]], torch.ones(1, dtype=torch.long))
     often = multiply_adds(network, [[3] * 9, [3]], torch.ones(10, dtype=torch.long))
-    assert often["embedding"] == once["embedding"] == 3 * 3 * 4  # one byte: "3"
+    name = "embedding.char"
+    assert often[name] == once[name] == 3 * 3 * 4  # one byte: "3"
+
+
+@pytest.mark.parametrize("texts", [[[3]], [[3] * 9, [3]], [[3, 5, 3], [], [5, -1, 3, -1]]], ids=str)
+def test_the_token_of_a_repeated_word_is_multiplied_once(texts):
+    depths = random_depths(packed(texts))
+    rows = rows_multiplied(random_network(), texts, depths)
+    assert rows[TOKEN] == distinct_words(texts)
+    assert rows[WINDOW] == int(depths.sum())  # its states differ between occurrences
 
 
 def test_the_bilstm_pads_to_the_longest_text_of_the_batch():

@@ -1,8 +1,8 @@
-"""Calibration after training, on the held-out part: a temperature and, if multi-label, thresholds.
+"""Calibration after training, on the held-out part: temperature, share of n-grams, thresholds.
 
 The logits are divided by the temperature (Guo et al., 2017, "On Calibration of Modern Neural
-Networks"). It changes no answer, only its probability. With multi-label data, each label also gets
-the threshold with the best F1.
+Networks"). It changes no answer, only its probability. If TF-IDF is mixed into a network, its share
+is chosen here. With multi-label data, each label also gets the threshold with the best F1.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,8 @@ from fathomer.model.interface import Network
 from fathomer.text.encode import EncodedTexts
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of the n-grams to choose from."""
 MIN_SUPPORT = 5
 """Texts a label needs before its threshold is tuned: with fewer, a single text decides it."""
 
@@ -68,12 +70,42 @@ def calibrate(
     )
 
 
+def tune_share(
+    network: Network,
+    texts: EncodedTexts,
+    targets: NDArray[np.int64],
+    *,
+    batch_words: int,
+) -> float:
+    """Choose how much the n-grams of a network count: the share with the smallest held-out loss.
+
+    Every share is judged at its own best temperature.
+    """
+    assert network.ngrams is not None, "a network without n-grams has no share to choose"
+    network.eval()
+    losses = []
+    for share in SHARES:
+        network.ngrams.share.fill_(share)
+        found = classify(network, texts, batch_words=batch_words).log_probabilities
+        losses.append(_best_temperature(found, targets)[1])
+    best = SHARES[int(np.argmin(losses))]
+    network.ngrams.share.fill_(best)
+    return best
+
+
 def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> float:
     """Return the temperature with the smallest loss on texts that were not trained on.
 
     As in Platt scaling, the targets are smoothed as if there were one more text with all labels
     equally likely, so a few right answers do not make the model certain of everything.
     """
+    return _best_temperature(log_probabilities, targets)[0]
+
+
+def _best_temperature(
+    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return the best temperature and its loss."""
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
@@ -91,7 +123,7 @@ def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.
 
     bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
     found = minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(found.x))
+    return float(np.exp(found.x)), float(found.fun)
 
 
 def tune_thresholds(

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError, DepthError
 from fathomer.model.graph import WordBatch
+from fathomer.model.ngrams import LabelledArrays, NgramRegression
 from fathomer.text.encode import EncodedTexts
 
 
@@ -46,12 +47,15 @@ class Network(nn.Module):
 
     knows_depth = False
     """Whether words have depths, which can be forced and capped."""
+    ngrams: NgramRegression | None
+    """TF-IDF to mix into the logits, if ``config.ngrams`` asks for it."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         if config.vocab_size < 1 or config.num_labels < 1:
             raise ConfigError("a network needs vocab_size and num_labels of at least 1")
         self.config = config
+        self.ngrams = None
 
     def forward(
         self,
@@ -73,8 +77,21 @@ class Network(nn.Module):
         tensors = (*self.parameters(), *self.buffers())
         return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
+    def mixed(self, logits: Float[Tensor, "B labels"], batch: WordBatch) -> Tensor:
+        """Return the logits mixed with those of the n-grams.
+
+        In training they are left out: they know the training texts by heart, and would leave the
+        network nothing to learn.
+        """
+        if self.ngrams is None or self.training:
+            return logits
+        return logits.lerp(self.ngrams(batch).to(logits.dtype), self.ngrams.share.to(logits.dtype))
+
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
         """Load the weights of a trained model."""
+        if self.ngrams is not None:  # their number is known only now
+            found = {name.removeprefix("ngrams."): tensor for name, tensor in tensors.items()}
+            self.ngrams.load_tensors(found)
         self.load_state_dict(tensors)
 
 
@@ -88,8 +105,12 @@ class DirectNetwork(Network):
         *,
         seed: int,
         weights: NDArray[np.float32] | None = None,
+        held_out: LabelledArrays | None = None,
     ) -> None:
-        """Fit the model to all texts, weighted if ``weights`` are given."""
+        """Fit the model to all texts, weighted if ``weights`` are given.
+
+        A model may choose a setting of its own on the ``held_out`` texts.
+        """
         raise NotImplementedError
 
 

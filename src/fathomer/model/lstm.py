@@ -2,7 +2,8 @@
 
 PyTorch's LSTM on packed sequences takes quadratic time in its backward pass. Here each direction is a
 unidirectional LSTM on padded texts instead, for which oneDNN has fused kernels. The backward
-direction reads every text reversed, so that padding always comes last and changes nothing.
+direction reads every text reversed, so that padding always comes last and changes nothing. In mixed
+precision, oneDNN keeps the states in bfloat16, too.
 
     N words, B texts, T words of the longest text, h hidden size of one direction
 """
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fathomer.model.graph import WordBatch
+from fathomer.model.products import factor_dtype
 
 
 class BiLSTM(nn.Module):
@@ -40,11 +42,12 @@ class BiLSTM(nn.Module):
         times = batch.reversed_positions if direction else batch.positions
         padded_rows = pad_by_time(times, batch)  # T B
         words = functional.pad(x, (0, 0, 0, 1)).index_select(0, padded_rows.flatten())
-        start = x.new_zeros(1, batch.num_texts, self.hidden_size)
+        words = words.to(factor_dtype(x))
+        start = words.new_zeros(1, batch.num_texts, self.hidden_size)
         states, _, _ = torch.lstm(
             words.view(*padded_rows.shape, -1),
             (start, start),
-            self.torch_weights(direction),
+            [weight.to(words.dtype) for weight in self.torch_weights(direction)],
             has_biases=True,
             num_layers=1,
             dropout=0.0,
@@ -52,7 +55,11 @@ class BiLSTM(nn.Module):
             bidirectional=False,
             batch_first=False,
         )
-        return states.flatten(0, 1).index_select(0, times * batch.num_texts + batch.text_of)
+        return (
+            states.to(x.dtype)
+            .flatten(0, 1)
+            .index_select(0, times * batch.num_texts + batch.text_of)
+        )
 
     def torch_weights(self, direction: int) -> list[Tensor]:
         """Return the weights of one direction with the gates in PyTorch's order i, f, g, o."""

@@ -11,7 +11,7 @@ temperature of Eq. (10) is zero; characters are UTF-8 bytes.
 
     N words of the batch, k of them still running, B texts, D distinct words, V known words,
     C bytes of a word, H hidden_size, L max_depth, inner: hidden layer of the depth classifier,
-    token: word and character vectors, gates: 7*H
+    token: word and character vectors, gates: 7*H, node: 3*H
 """
 
 from typing import NamedTuple
@@ -25,9 +25,10 @@ from fathomer.config import DepthSelection, ModelConfig
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output, checked_cap, checked_depths
-from fathomer.model.linear import Linear, product
 from fathomer.model.lstm import BiLSTM
+from fathomer.model.ngrams import NgramRegression
 from fathomer.model.positions import Positions, sinusoids
+from fathomer.model.products import SharedWeight
 from fathomer.text.vocabulary import spell
 
 NUM_BYTES = 256  # byte 0 is the padding
@@ -45,47 +46,85 @@ class States(NamedTuple):
     c_g: Float[Tensor, "B H"]
 
 
+class LayerWeights(NamedTuple):
+    """The matrices that every layer uses."""
+
+    window: SharedWeight
+    node: SharedWeight
+    """V of Eq. (2), then W of Eq. (3): both are multiplied with ``g``."""
+    node_mean: SharedWeight
+    node_word: SharedWeight
+
+
 class SLSTM(nn.Module):
     """Word and sentence transitions, applied to each word as many times as its depth."""
 
     def __init__(self, inner_size: int, token_size: int, hidden_size: int) -> None:
         super().__init__()
         self.hidden_size = hidden_size
-        self.initial = Linear(inner_size, hidden_size)
-        self.window = Linear(3 * hidden_size, 7 * hidden_size)  # W, b of Eq. (2): l r f s i o u
-        self.token = Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
-        self.sentence = Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
-        self.node = Linear(hidden_size, 3 * hidden_size)  # W, b of Eq. (3): f_i, f_g, o
-        self.node_mean = Linear(hidden_size, 2 * hidden_size, bias=False)  # U_g, U_o of Eq. (3)
-        self.node_word = Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
+        self.initial = nn.Linear(inner_size, hidden_size)
+        self.window = nn.Linear(3 * hidden_size, 7 * hidden_size)  # W, b of Eq. (2): l r f s i o u
+        self.token = nn.Linear(token_size, 7 * hidden_size, bias=False)  # U of Eq. (2)
+        self.sentence = nn.Linear(hidden_size, 7 * hidden_size, bias=False)  # V of Eq. (2)
+        self.node = nn.Linear(hidden_size, 3 * hidden_size)  # W, b of Eq. (3): f_i, f_g, o
+        self.node_mean = nn.Linear(hidden_size, 2 * hidden_size, bias=False)  # U_g, U_o of Eq. (3)
+        self.node_word = nn.Linear(hidden_size, hidden_size, bias=False)  # U_f of Eq. (3)
 
     def forward(
-        self, inner: Float[Tensor, "N inner"], x: Float[Tensor, "N token"], graph: DepthOrder
+        self,
+        inner: Float[Tensor, "N inner"],
+        from_token: Float[Tensor, "N gates"],
+        graph: DepthOrder,
     ) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
-        """Return the final ``h`` and ``g``; words are in depth order, as in ``graph``."""
+        """Return the final ``h`` and ``g``, given U x of Eq. (2); words are in depth order."""
         h = self.initial(inner)
         g, padded = graph.text_mean(h), functional.pad(h, (0, 0, 0, 1))
-        states = States(h=padded, c=padded, g=g, c_g=g)
-        from_token, from_word = self.token(x), h[:0]  # U x of Eq. (2) is the same in every layer
-        source, weight = self.first_layer(inner, padded)
+        states, from_word = States(h=padded, c=padded, g=g, c_g=g), h[:0]
+        weights = self.layer_weights()
+        source, window_weight = self.first_layer(inner, padded, weights.window)
         for k, runs in zip(graph.running, graph.running_texts, strict=True):
-            # U_f h of Eq. (3), recomputed only for words that the previous layer updated.
-            from_word = torch.cat([self.node_word(h), from_word[len(h) :]])
             window = source.index_select(0, graph.window[:k].flatten()).view(k, -1)  # xi of Eq. (2)
-            h, c = self.word_transition(states, product(window, weight) + from_token[:k], graph)
-            g, c_g = self.sentence_transition(states, from_word, graph)
+            from_token = from_token[:k]
+            from_node, node = self.node_sums(states, graph, weights)
+            # U_f h of Eq. (3), recomputed only for words that the previous layer updated.
+            from_word = torch.cat([weights.node_word.product(h), from_word[len(h) :]])
+            sums = window_weight.product(window) + from_token
+            h, c = self.word_transition(states, sums, from_node, graph)
+            g, c_g = self.sentence_transition(states, node, from_word, graph)
             states = States(  # Eq. (14): running words are updated, stopped words keep their states
                 h=torch.cat([h, states.h[k:]]),
                 c=torch.cat([c, states.c[k:]]),
                 g=torch.where(runs, g, states.g),
                 c_g=torch.where(runs, c_g, states.c_g),
             )
-            source, weight = states.h, self.window.weight
+            source, window_weight = states.h, weights.window
         return states.h[:-1], states.g
 
+    def layer_weights(self) -> LayerWeights:
+        """Return the matrices that every layer uses, rounded if the precision asks for it."""
+        node = torch.cat([self.sentence.weight, self.node.weight])
+        matrices = (self.window.weight, node, self.node_mean.weight, self.node_word.weight)
+        return LayerWeights(*map(SharedWeight, matrices))
+
+    def token_sums(
+        self,
+        tokens: Float[Tensor, "D token"],
+        rows: Int[Tensor, " N"],
+        depth_embedding: Float[Tensor, "L inner"],
+        depths: Int[Tensor, " N"],
+    ) -> Float[Tensor, "N gates"]:
+        """Return U x of Eq. (2) for the tokens of Eq. (13), the same in every layer.
+
+        The products are taken once for each distinct word and for each depth.
+        """
+        word, depth = torch.split(self.token.weight, [tokens.shape[1], depth_embedding.shape[1]], 1)
+        by_word = SharedWeight(word).product(tokens)
+        by_depth = SharedWeight(depth).product(depth_embedding)
+        return by_word.index_select(0, rows) + by_depth.index_select(0, depths - 1)
+
     def first_layer(
-        self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N+1 H"]
-    ) -> tuple[Float[Tensor, "N+1 Z"], Float[Tensor, "gates window"]]:
+        self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N+1 H"], window: SharedWeight
+    ) -> tuple[Float[Tensor, "N+1 Z"], SharedWeight]:
         """Return the rows of the first window product and its matrix.
 
         ``h`` is a linear map of ``inner``. Folding that map into ``W`` gives the same result, and a
@@ -93,43 +132,60 @@ class SLSTM(nn.Module):
         """
         size, width = self.hidden_size, inner.shape[1] + 1
         if len(inner) * (size - width) <= size * width:
-            return h, self.window.weight
+            return h, window
         ones = functional.pad(inner, (0, 1), value=1.0)  # for the bias of the map
-        return functional.pad(ones, (0, 0, 0, 1)), self.folded_window()
+        return functional.pad(ones, (0, 0, 0, 1)), SharedWeight(self.folded_window())
 
     def folded_window(self) -> Float[Tensor, "gates window"]:
         """Return ``W`` of Eq. (2) times the linear map to the initial states."""
         initial = torch.cat([self.initial.weight, self.initial.bias[:, None]], 1)
-        return (self.window.weight.view(-1, 3, self.hidden_size) @ initial).flatten(1)
+        by_neighbour = self.window.weight.view(-1, self.hidden_size)
+        return SharedWeight(initial.T).product(by_neighbour).view(len(self.window.weight), -1)
+
+    def node_sums(
+        self, states: States, graph: DepthOrder, weights: LayerWeights
+    ) -> tuple[Float[Tensor, "B gates"], Float[Tensor, "B node"]]:
+        """Return V g + b of Eq. (2), and the sums of Eq. (3) without the words' own part."""
+        gates, size = len(self.window.bias), self.hidden_size
+        from_node, node = torch.split(weights.node.product(states.g), [gates, 3 * size], 1)
+        from_mean = weights.node_mean.product(graph.text_mean(states.h[:-1]))
+        node = node + self.node.bias + functional.pad(from_mean, (size, 0))
+        return from_node + self.window.bias, node
 
     def word_transition(
-        self, states: States, sums: Float[Tensor, "k gates"], graph: DepthOrder
+        self,
+        states: States,
+        sums: Float[Tensor, "k gates"],
+        from_node: Float[Tensor, "B gates"],
+        graph: DepthOrder,
     ) -> tuple[Float[Tensor, "k H"], Float[Tensor, "k H"]]:
-        """Return the next ``h`` and ``c`` of the first ``k`` words, given W xi + U x of Eq. (2)."""
-        (_, c, g, c_g), k, size = states, len(sums), self.hidden_size
+        """Return the next ``h`` and ``c`` of the first ``k`` words, Eq. (2); ``sums`` is W xi + U x."""
+        (_, c, _, c_g), k, size = states, len(sums), self.hidden_size
         text_of, (left, right) = graph.text_of[:k], graph.neighbours[:k].unbind(1)
-        from_sentence = self.sentence(g) + self.window.bias
-        sums = sums + from_sentence.index_select(0, text_of)
-        gates, u = sums[:, : 6 * size].sigmoid(), sums[:, 6 * size :].tanh()
+        sums = sums + from_node.index_select(0, text_of)
+        mixed, o, u = torch.split(sums, [5 * size, size, size], 1)
         # A softmax over sigmoids: exp lies in (1, e), so no maximum has to be subtracted.
-        l, r, f, s, i = gates[:, : 5 * size].exp().chunk(5, 1)  # noqa: E741
-        o = gates[:, 5 * size :]
+        l, r, f, s, i = mixed.sigmoid().exp().chunk(5, 1)  # noqa: E741
+        o, u = o.sigmoid(), u.tanh()
         from_neighbours = l * c.index_select(0, left) + r * c.index_select(0, right)
         c = from_neighbours + f * c[:k] + s * c_g.index_select(0, text_of) + i * u
         c = c / (l + r + f + s + i)
         return o * c.tanh(), c
 
     def sentence_transition(
-        self, states: States, from_word: Float[Tensor, "N H"], graph: DepthOrder
+        self,
+        states: States,
+        node: Float[Tensor, "B node"],
+        from_word: Float[Tensor, "N H"],
+        graph: DepthOrder,
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
         """Return the next ``g`` and ``c_g``, Eq. (3)."""
-        (h, c, g, c_g), size, text_of = states, self.hidden_size, graph.text_of
-        sums = self.node(g)  # B 3*H
-        f_i = (sums[:, :size].index_select(0, text_of) + from_word).sigmoid()
-        f_g, o = (sums[:, size:] + self.node_mean(graph.text_mean(h[:-1]))).sigmoid().chunk(2, 1)
-        f_i, f_g = f_i.exp(), f_g.exp()  # a softmax over the words of a text and its node
+        (_, c, _, c_g), text_of = states, graph.text_of
+        f_i, f_g, o = node.chunk(3, 1)
+        f_i = (f_i.index_select(0, text_of) + from_word).sigmoid()
+        f_i, f_g = f_i.exp(), f_g.sigmoid().exp()  # a softmax over the words of a text and its node
         c_g = (f_g * c_g).index_add(0, text_of, f_i * c[:-1]) / f_g.index_add(0, text_of, f_i)
-        return o * c_g.tanh(), c_g
+        return o.sigmoid() * c_g.tanh(), c_g
 
 
 # Section 3.1: token representation
@@ -163,6 +219,7 @@ class TokenEmbedding(nn.Module):
         self.word = nn.Embedding(config.vocab_size, config.word_size)
         self.word.weight.requires_grad_(not config.fixed_words)
         self.char = CharCNN(config)
+        self.dropout = nn.Dropout(config.word_dropout)
         if spellings is None:
             # Tests and benchmarks have no vocabulary: spell each word as its id.
             names = [str(word) for word in range(config.vocab_size)]
@@ -175,10 +232,13 @@ class TokenEmbedding(nn.Module):
         return tokens.index_select(0, rows)
 
     def distinct(self, batch: WordBatch) -> tuple[Float[Tensor, "D token"], Int[Tensor, " N"]]:
-        """Return the tokens of the distinct words, and the row of each word among them."""
+        """Return the tokens of the distinct words, and the row of each word among them.
+
+        Dropout takes the same numbers from a word wherever it occurs in the batch.
+        """
         words, rows = torch.unique(batch.words, return_inverse=True)
         x = torch.cat([self.word(words.clamp(min=0)), self.characters(words, batch)], 1)  # Eq. (4)
-        return x, rows
+        return self.dropout(x), rows
 
     def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
         """Return the character vectors of sorted words: unknown ones, with negative ids, first."""
@@ -280,8 +340,8 @@ class DepthAdaptiveNetwork(Network):
         token_size = self.embedding.size + config.depth_size
         self.slstm = SLSTM(config.depth_size, token_size, config.hidden_size)
         self.output = nn.Linear(3 * config.hidden_size, config.num_labels)
-        self.word_dropout = nn.Dropout(config.word_dropout)
         self.hidden_dropout = nn.Dropout(config.hidden_dropout)
+        self.ngrams = NgramRegression(config, spellings) if config.ngrams else None
         initialise(self)
 
     def forward(
@@ -291,18 +351,21 @@ class DepthAdaptiveNetwork(Network):
         max_depth: int | None = None,
     ) -> Output:
         """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
-        x = self.word_dropout(self.embedding(batch))  # Eq. (4)
+        tokens, rows = self.embedding.distinct(batch)  # Eq. (4)
+        x = tokens.index_select(0, rows)
         features = self.hidden_dropout(self.sequence(x, batch))  # Eq. (5)
         inner, depth_logits = self.depth(features)  # Eq. (6)
         depths = self.depths_to_run(batch, depth_logits, depths, max_depth)  # Eq. (7)-(11)
-        x = torch.cat([x, self.depth.embedding().index_select(0, depths - 1)], 1)  # Eq. (13)
         graph = sort_by_depth(batch, depths)
-        inner, x = (each.index_select(0, graph.order) for each in (inner, x))
-        words, sentences = self.slstm(inner, x, graph)  # Eq. (1)-(3), (14)
+        rows, by_rank = rows.index_select(0, graph.order), depths.index_select(0, graph.order)
+        embedding = self.depth.embedding()  # Eq. (12)
+        from_token = self.slstm.token_sums(tokens, rows, embedding, by_rank)  # Eq. (13)
+        inner = inner.index_select(0, graph.order)
+        words, sentences = self.slstm(inner, from_token, graph)  # Eq. (1)-(3), (14)
         words = words.index_select(0, graph.ranks)
         v = pool_texts(words, sentences, batch)
         logits = self.output(self.hidden_dropout(v))  # Eq. (15)
-        return Output(logits, depths, depth_logits, words, sentences)
+        return Output(self.mixed(logits, batch), depths, depth_logits, words, sentences)
 
     def depths_to_run(
         self,

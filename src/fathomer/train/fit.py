@@ -24,11 +24,12 @@ from fathomer.artifact import (
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, FathomerError
-from fathomer.evaluate.calibrate import Calibration, calibrate
+from fathomer.evaluate.calibrate import Calibration, calibrate, tune_share
 from fathomer.files import leftovers_of, write_atomically
 from fathomer.model.interface import find_device, trainable_parameters
+from fathomer.model.ngrams import NgramRegression
 from fathomer.train.checkpoint import EpochDone, TrainingState
-from fathomer.train.loop import Event, train
+from fathomer.train.loop import Event, score_network, train
 from fathomer.train.prepare import Prepared, prepare, run_settings
 from fathomer.train.tracking import TRACKERS
 
@@ -88,6 +89,8 @@ def fit(
     metrics = _metrics(state, settings)
     if prepared.vectors_found:
         metrics["vectors"] = prepared.vectors_found.to_dict()
+    if prepared.network.ngrams is not None:
+        metrics |= _tuned_ngrams(prepared, prepared.network.ngrams)
     return Fitted(_calibrated_artifact(prepared, metrics), interrupted)
 
 
@@ -151,6 +154,16 @@ def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifac
         temperature=calibration.temperature if calibration else 1.0,
         thresholds=calibration.thresholds if calibration else None,
     )
+
+
+def _tuned_ngrams(prepared: Prepared, ngrams: NgramRegression) -> dict[str, Any]:
+    """Choose the share of the n-grams on the held-out part; return it and the new scores."""
+    metrics: dict[str, Any] = {}
+    if data := prepared.held_out:
+        budget = prepared.recipe.train.batch_words
+        tune_share(prepared.network, data.texts, data.targets, batch_words=budget)
+        metrics["held_out"] = score_network(prepared.network, data, prepared).to_dict()
+    return metrics | {"ngrams": {"share": float(ngrams.share), "count": len(ngrams.keys)}}
 
 
 def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:

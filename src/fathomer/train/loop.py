@@ -22,10 +22,10 @@ from fathomer.evaluate.metrics import Metrics, score
 from fathomer.model.graph import WordBatch
 from fathomer.model.inference import classify
 from fathomer.model.interface import DirectNetwork, Network
-from fathomer.model.linear import mixed_precision
+from fathomer.model.products import mixed_precision
 from fathomer.text.encode import plan_batches
 from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
-from fathomer.train.prepare import Prepared, VectorsFound
+from fathomer.train.prepare import Prepared, VectorsFound, learn_directly
 
 MAX_ROLLBACKS = 3
 
@@ -84,7 +84,7 @@ def train(
     if isinstance(prepared.network, DirectNetwork):
         yield fit_directly(state, prepared, prepared.network)
         return
-    while len(state.history) < config.epochs and not _out_of_patience(state, config.patience):
+    while len(state.history) < config.epochs and not _is_over(state, config):
         record = yield from train_epoch(state, prepared)
         state.history.append(record)
         if record.best:
@@ -95,17 +95,20 @@ def train(
     state.restore_best()
 
 
-def _out_of_patience(state: TrainingState, patience: int) -> bool:
-    return 0 < patience <= len(state.history) - state.best_epoch
+def _is_over(state: TrainingState, config: TrainConfig) -> bool:
+    """Whether patience has run out, or the time would before the end of another epoch."""
+    done = len(state.history)
+    if 0 < config.patience <= done - state.best_epoch:
+        return True
+    return done > 0 and 0 < 60 * config.minutes < state.seconds * (done + 1) / done
 
 
 def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwork) -> EpochDone:
     """Fit a model that is trained in one go, such as TF-IDF; no checkpoint is written."""
     data = prepared.train
-    seed = prepared.recipe.train.seed
-    network.learn(data.texts, data.targets, seed=seed, weights=data.weights)
+    learn_directly(network, data, prepared.held_out, seed=prepared.recipe.train.seed)
     found = score_network(network, data, prepared)
-    held_out = prepared.held_out and score_network(network, prepared.held_out, prepared)
+    scores = prepared.held_out and score_network(network, prepared.held_out, prepared)
     record = EpochDone(
         epoch=1,
         loss=found.loss,
@@ -113,7 +116,7 @@ def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwor
         mean_depth=0.0,
         words=len(data.texts.ids),
         learning_rate=0.0,
-        held_out=held_out.to_dict() if held_out else None,
+        held_out=scores.to_dict() if scores else None,
         best=True,
     )
     state.history.append(record)
@@ -160,6 +163,8 @@ def train_steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone,
             mean_texts = len(data) / len(plan)
             result = train_step(state, data, indices, config, rate=rate, mean_texts=mean_texts)
         yield StepDone(epoch, step + 1, len(plan), len(indices), *result)
+        if 0 < 60 * config.minutes < state.seconds:
+            return
 
 
 def train_step(

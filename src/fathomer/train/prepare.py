@@ -17,6 +17,7 @@ from fathomer.data.examples import Examples, check_weights, split_stratified
 from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.errors import ConfigError, DataError
 from fathomer.model.interface import DirectNetwork, Network
+from fathomer.model.ngrams import NgramRegression
 from fathomer.model.registry import build_model
 from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
@@ -101,15 +102,31 @@ def prepare(
         if vectors and conditioning:
             vectors_found = measure_coverage(vectors, train.texts, len(tokenizer), conditioning)
         network = build_network(recipe, vocabulary)
+    train = replace(train, weights=training_weights(examples, train.targets, recipe))
+    unseen = encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None
+    if network.ngrams is not None and not start:
+        learn_directly(network.ngrams, train, unseen, seed=recipe.train.seed)
     return Prepared(
         recipe=recipe,
         tokenizer=tokenizer,
         labels=labels,
         network=network,
-        train=replace(train, weights=training_weights(examples, train.targets, recipe)),
-        held_out=encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None,
+        train=train,
+        held_out=unseen,
         vectors_found=vectors_found,
     )
+
+
+def learn_directly(
+    model: DirectNetwork | NgramRegression,
+    train: LabelledTexts,
+    held_out: LabelledTexts | None,
+    *,
+    seed: int,
+) -> None:
+    """Fit a model that takes no gradient steps, such as TF-IDF."""
+    unseen = (held_out.texts, held_out.targets) if held_out else None
+    model.learn(train.texts, train.targets, seed=seed, weights=train.weights, held_out=unseen)
 
 
 def continue_from(start: Artifact, recipe: Recipe) -> tuple[Recipe, Network]:

@@ -63,7 +63,7 @@ def test_n_grams_do_not_cross_texts():
     text = [3, 9, 4]
     tokens = tokens_of(network, text)
     lengths = []
-    for width, ngram, label in zip(NGRAMS, network.ngrams, network.output, strict=True):
+    for width, ngram, label in zip(NGRAMS, network.widths, network.output, strict=True):
         padding = torch.zeros(width, 9, dtype=torch.float64)
         row = torch.cat([padding, tokens, padding])
         primary = []

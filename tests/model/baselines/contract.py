@@ -19,7 +19,7 @@ from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DepthError
 from fathomer.model import WordBatch
 from fathomer.model.interface import DirectNetwork
-from fathomer.model.linear import mixed_precision
+from fathomer.model.products import mixed_precision
 from fathomer.model.registry import MODELS, build_model
 from fathomer.predictor import Predictor
 from fathomer.train.checkpoint import EpochDone

@@ -81,7 +81,7 @@ def test_the_bilstms_are_those_of_pytorch_over_each_text(hidden_size):
 
 def test_the_bilstms_have_dropout_only_between_layers_and_before_the_output():
     network = small_model("bilstm", hidden_dropout=0.5).train()
-    network.word_dropout.p = 0.0
+    network.embedding.dropout.p = 0.0
     seen = []
     network.hidden_dropout.register_forward_hook(
         lambda _, inputs, __: seen.append(inputs[0].shape[1])

@@ -15,6 +15,7 @@ from fathomer.model.graph import WordBatch
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output
 from fathomer.model.model import TokenEmbedding
+from fathomer.model.ngrams import NgramRegression
 
 
 def refuse_several_labels(config: ModelConfig) -> None:
@@ -51,9 +52,9 @@ class ComparisonModel(Depthless):
     ) -> None:
         super().__init__(config)
         self.embedding = TokenEmbedding(config, spellings)
-        self.word_dropout = nn.Dropout(config.word_dropout)
         self.hidden_dropout = nn.Dropout(config.hidden_dropout)
         self.output = self.build_output(self.build(self.embedding.size))
+        self.ngrams = NgramRegression(config, spellings) if config.ngrams else None
         initialise(self)
 
     def build(self, token_size: int) -> int:
@@ -81,7 +82,7 @@ class ComparisonModel(Depthless):
         """Return the logits of a batch."""
         if not batch.num_texts:
             return self.word_vectors.weight.new_zeros(0, self.config.num_labels)
-        return self.score(self.word_dropout(self.embedding(batch)), batch)
+        return self.mixed(self.score(self.embedding(batch), batch), batch)
 
     @property
     def word_vectors(self) -> nn.Embedding:

@@ -26,9 +26,10 @@ from torch import Tensor
 from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError, require
 from fathomer.model.baselines.comparison import Depthless, refuse_several_labels
-from fathomer.model.baselines.spelling import vocabulary_spellings
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import DirectNetwork
+from fathomer.model.ngrams import LabelledArrays
+from fathomer.model.spelling import vocabulary_spellings
 from fathomer.text.encode import EncodedTexts
 
 LABEL = "__label__"
@@ -59,6 +60,7 @@ class FastText(Depthless, DirectNetwork):
         *,
         seed: int,
         weights: NDArray[np.float32] | None = None,
+        held_out: LabelledArrays | None = None,  # noqa: ARG002 (it has no setting to choose)
     ) -> None:
         """Fit the model to all texts, on one thread, because two give different models each time."""
         if weights is not None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from fathomer.model.baselines.comparison import ComparisonModel
 from fathomer.model.graph import WordBatch, sort_by_depth
 from fathomer.model.model import SLSTM, pool_texts
+from fathomer.model.products import SharedWeight
 
 
 class SentenceStateLSTM(ComparisonModel):
@@ -30,5 +31,6 @@ class SentenceStateLSTM(ComparisonModel):
         """Return the maximum, mean and sentence node of each text after all steps."""
         depths = torch.full_like(batch.words, self.config.max_depth)
         graph = sort_by_depth(batch, depths)  # the sort is stable, so the order stays
-        words, sentences = self.slstm(tokens, tokens, graph)
+        from_token = SharedWeight(self.slstm.token.weight).product(tokens)
+        words, sentences = self.slstm(tokens, from_token, graph)
         return pool_texts(words, sentences, batch)

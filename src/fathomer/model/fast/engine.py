@@ -70,7 +70,7 @@ class FastNetwork(DepthAdaptiveNetwork):
         words, sentences = self.slstm.run(inner.index_select(0, order), terms, graph)
         words = words.index_select(0, graph.ranks)
         logits = self.output(pool_texts(words, sentences, batch))
-        return Output(logits, depths, depth_logits, words, sentences)
+        return Output(self.mixed(logits, batch), depths, depth_logits, words, sentences)
 
 
 class FastEmbedding(TokenEmbedding):

@@ -1,0 +1,97 @@
+"""Matrix products of the training step: rounded to bfloat16 if asked to, with shared gradients.
+
+PyTorch's autocast also computes the gates and sums that follow a product in bfloat16, which is less
+exact. Inside :func:`mixed_precision`, only products are taken in bfloat16, in the forward and in the
+backward pass; what follows them is float32.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fathomer.config import TrainPrecision
+
+_ROUNDED = ContextVar("rounded products", default=False)
+
+
+@contextmanager
+def mixed_precision(precision: TrainPrecision) -> Iterator[None]:
+    """Take products in bfloat16, if ``precision`` says so."""
+    token = _ROUNDED.set(precision == "bfloat16")
+    try:
+        yield
+    finally:
+        _ROUNDED.reset(token)
+
+
+def factor_dtype(tensor: Tensor) -> torch.dtype:
+    """Return the type that a factor of a product is rounded to."""
+    return torch.bfloat16 if _ROUNDED.get() else tensor.dtype
+
+
+class SharedWeight:
+    """A weight matrix that takes part in several products of one training step.
+
+    It is rounded once. Its gradient is one product over the rows of all uses; autograd by itself
+    would compute a matrix of full size for each use, and add them up. Every backward pass must
+    include the weight: a pass that leaves it out, on a graph that is kept, is counted later.
+    """
+
+    def __init__(self, weight: Float[Tensor, "outputs inputs"]) -> None:
+        self.uses: Uses = []
+        self.factor: Tensor = _Factor.apply(weight, factor_dtype(weight), self.uses)  # type: ignore[no-untyped-call]
+
+    def product(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows outputs"]:
+        """Return ``x @ weight.T``."""
+        found: Tensor = _Product.apply(x, self.factor, self.uses)  # type: ignore[no-untyped-call]
+        return found
+
+
+Uses = list[tuple[Tensor, Tensor]]
+"""The input of each product and the gradient of its result, collected in the backward pass."""
+
+
+class _Factor(torch.autograd.Function):
+    """The rounded matrix. Autograd runs its backward pass after those of all products with it."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, dtype: torch.dtype, uses: Uses) -> Tensor:
+        """Return the rounded matrix."""
+        ctx.set_materialize_grads(False)
+        ctx.uses, ctx.dtype = uses, weight.dtype
+        return weight.to(dtype).view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, _: None) -> tuple[Tensor | None, None, None]:
+        """Return the gradient of the matrix, summed over all uses."""
+        if not ctx.uses:
+            return None, None, None
+        inputs, grads = (torch.cat(parts) for parts in zip(*ctx.uses, strict=True))
+        ctx.uses.clear()
+        return (grads.T @ inputs).to(ctx.dtype), None, None
+
+
+class _Product(torch.autograd.Function):
+    """A product with a rounded matrix."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: Tensor, uses: Uses) -> Tensor:
+        """Return ``x @ factor.T`` in the type of ``x``."""
+        ctx.uses, ctx.dtype = uses, x.dtype
+        x = x.to(factor.dtype)
+        ctx.save_for_backward(x, factor)
+        return (x @ factor.T).to(ctx.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
+        """Return the gradient of ``x``, and leave that of the matrix to :class:`_Factor`."""
+        x, factor = ctx.saved_tensors
+        grad = grad.to(factor.dtype)
+        if ctx.needs_input_grad[1]:
+            ctx.uses.append((x, grad))
+        return (grad @ factor).to(ctx.dtype) if ctx.needs_input_grad[0] else None, None, None
