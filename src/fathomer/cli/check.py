@@ -19,6 +19,7 @@ from fathomer.cli.options import (
     TextColumn,
 )
 from fathomer.cli.output import print_json, print_line, print_table
+from fathomer.config import TextConfig
 
 if TYPE_CHECKING:
     from fathomer.data.reading import ReadOptions
@@ -45,10 +46,8 @@ def check(
     Example: fathomer check reviews.csv --test test.csv
     """
     from fathomer.data.check import suggest_command, summarise
-    from fathomer.data.datasets import CORPORA
     from fathomer.data.findings import find_problems
     from fathomer.data.reading import ReadOptions
-    from fathomer.recipes import starting_recipe
 
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     train, own_test = _survey(data, options, data_dir)
@@ -58,14 +57,9 @@ def check(
     others = [own or whole for whole, own in surveys]  # of a corpus, its test set
     if own_test and not test:
         others.append(own_test)
-    own_recipe = data == "demo" or data in CORPORA
-    recipe = starting_recipe(data if own_recipe else "small")
-    findings = find_problems(train, others, recipe=recipe)
+    findings = find_problems(train, others, config=TextConfig())
     failed = any(finding.level == "error" for finding in findings)
-    recipe_name = None if own_recipe else "small"
-    command = suggest_command(
-        train, files, recipe=recipe, recipe_name=recipe_name, out=_unused_folder()
-    )
+    command = suggest_command(train, files, out=_unused_folder())
     if data_dir:
         command += ["--data-dir", str(data_dir)]
     report = {

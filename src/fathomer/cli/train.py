@@ -25,12 +25,13 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console
-from fathomer.cli.training_data import announce, check_splits, read_splits
+from fathomer.cli.settings import Changes, automatic_settings
+from fathomer.cli.training_data import announce, check_splits, has_baseline, read_splits
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
+from fathomer.config import Recipe
 from fathomer.errors import ConfigError, did_you_mean, require
 
 if TYPE_CHECKING:
-    from fathomer.config import Recipe
     from fathomer.train.fit import Watch
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to save the model in.")]
@@ -51,7 +52,13 @@ Calibrate = Annotated[
 Track = Annotated[
     str | None, typer.Option(metavar="tensorboard", help="Also log the epochs for TensorBoard.")
 ]
-Baseline = Annotated[bool, typer.Option("--baseline", help="Also train TF-IDF, for comparison.")]
+Baseline = Annotated[
+    bool,
+    typer.Option("--baseline/--no-baseline", help="Also train TF-IDF, for comparison."),
+]
+Minutes = Annotated[
+    float | None, typer.Option(metavar="N", help="Stop training after this many minutes.")
+]
 
 
 def train(
@@ -62,6 +69,7 @@ def train(
     match_parameters: MatchParameters = False,
     recipe: RecipeName = None,
     set_: Settings = None,
+    minutes: Minutes = None,
     seed: Seed = None,
     resume: Resume = False,
     multi_label: MultiLabel = False,
@@ -74,7 +82,7 @@ def train(
     folds: Folds = None,
     data_dir: DataDir = None,
     device: Device = "cpu",
-    baseline: Baseline = False,
+    baseline: Baseline = True,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     encoding: Encoding = "utf-8",
@@ -82,26 +90,31 @@ def train(
 ) -> None:
     """Train a classifier on labelled texts.
 
-    Some of the texts are held out to choose the best epoch, unless --held-out names a file. Ctrl-C
-    saves the best epoch so far.
+    Without --recipe, the settings follow from the size of the data. Some of the texts are held out
+    to choose the best epoch, unless --held-out names a file. Ctrl-C saves the best epoch so far.
 
-    Example: fathomer train reviews.csv --out model --recipe small --set train.epochs=5
+    Example: fathomer train reviews.csv --out model --test test.csv
     """
     from fathomer.data.datasets import find_vectors
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
+    from fathomer.recipes import chosen_recipe
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
 
-    settings = training_recipe(data, recipe, set_ or [], seed, model, calibrate)
+    changes = Changes(set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate)
+    chosen = chosen_recipe(data, recipe)
+    given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)
-    watch = _watch(track, out, settings.train.epochs)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
-    multi_label = multi_label or settings.model.multi_label
+    multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
-    check_splits(splits, settings, baseline=baseline)
     announce(splits.source, out, resume=resume)
+    settings = given if chosen else automatic_settings(splits, changes)
+    baseline = baseline and has_baseline(splits, settings)
+    watch = _watch(track, out, settings.train.epochs)
+    check_splits(splits)
     try:
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=vectors_file,
@@ -118,26 +131,6 @@ def train(
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
         exit_stopped(out)
-
-
-def training_recipe(
-    data: str,
-    name: str | None,
-    assignments: list[str],
-    seed: int | None = None,
-    model: str | None = None,
-    calibrate: bool | None = None,
-) -> "Recipe":
-    """Return the settings: a recipe, by default that of the corpus, changed by the options."""
-    from fathomer.model.registry import find_model
-    from fathomer.recipes import starting_recipe
-
-    recipe = starting_recipe(data, name).with_settings(assignments)
-    if model is not None:
-        recipe = recipe.updated({"model": {"name": model}})
-    find_model(recipe.model.name)
-    given = {"seed": seed, "calibrate": calibrate}
-    return recipe.updated({"train": {k: v for k, v in given.items() if v is not None}})
 
 
 def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":

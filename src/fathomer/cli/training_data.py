@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathomer.cli.output import messages_console
-from fathomer.errors import ConfigError
 
 if TYPE_CHECKING:
     from fathomer.config import Recipe
@@ -34,16 +33,27 @@ def read_splits(
     )
 
 
-def check_splits(splits: Splits, recipe: "Recipe", *, baseline: bool) -> None:
+def check_splits(splits: Splits) -> None:
     """Raise an error before the training if the model could not be scored after it."""
     from fathomer.data.labelled import check_labels
 
     if splits.test:
         check_labels(splits.test, splits.source.train.label_counts)
-    if baseline and not (splits.test or splits.held_out):
-        most = max(Counter(splits.source.train.strata).values(), default=0)
-        if not recipe.train.held_out or most == 1:  # the only text of a label is never held out
-            raise ConfigError("--baseline needs texts to score on: use --test or --held-out")
+
+
+def has_baseline(splits: Splits, recipe: "Recipe") -> bool:
+    """Whether TF-IDF can be trained beside the model, and scored on the same texts."""
+    from fathomer.train.automatic import MANY_TEXTS
+
+    if recipe.model.name == "tfidf":
+        return False
+    if len(splits.source.train) > MANY_TEXTS:
+        messages_console().print(f"TF-IDF is left out: more than {MANY_TEXTS:,} texts")
+        return False
+    if splits.test or splits.held_out:
+        return True
+    most = max(Counter(splits.source.train.strata).values(), default=0)
+    return recipe.train.held_out > 0 and most > 1  # the only text of a label is never held out
 
 
 def announce(source: "Dataset", out: Path, *, resume: bool) -> None:

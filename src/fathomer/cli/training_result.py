@@ -1,5 +1,6 @@
 """The result of a training: the saved model, its scores, and what is printed."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.train.fit import Fitted
 
+BASELINE = "TF-IDF with logistic regression"
 FEW_TEXTS = 50
 """Calibration on fewer texts is marked as a rough guess."""
 
@@ -50,16 +52,15 @@ def _scores(artifact: "Artifact", splits: "Splits", *, baseline: bool) -> dict[s
 
 
 def _baseline_scores(splits: "Splits", recipe: "Recipe") -> dict[str, Any]:
-    """Score TF-IDF on the test texts, or else on the same held-out texts as the model."""
+    """Score TF-IDF on the same held-out and test texts as the model."""
     from fathomer.predictor import Predictor
     from fathomer.train.fit import fit
 
-    recipe = recipe.updated({"model": {"name": "tfidf"}})
+    recipe = recipe.updated({"model": {"name": "tfidf"}, "text": {"min_count": 1}})
     artifact = fit(splits.source.train, recipe, held_out=splits.held_out).artifact
-    scores = artifact.metrics["held_out"]
-    if splits.test:
-        scores = Predictor(artifact).evaluate(splits.test).to_dict()
-    return {"name": "TF-IDF with logistic regression", **scores}
+    held_out = artifact.metrics["held_out"]
+    scores = Predictor(artifact).evaluate(splits.test).to_dict() if splits.test else held_out
+    return {"name": BASELINE, **scores, "held_out": held_out}
 
 
 def exit_stopped(out: Path) -> NoReturn:
@@ -88,16 +89,36 @@ def print_result(artifact: "Artifact", out: Path, *, matched: bool, as_json: boo
     if calibration := metrics.get("calibration"):
         print_line(_calibration_line(calibration))
     print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")
+    if line := _verdict(metrics):
+        print_line(line)
 
 
 def _rows(metrics: dict[str, Any]) -> dict[str, Any]:
-    rows = {
-        name.replace("_", " "): metrics[name] for name in ("held_out", "test") if metrics.get(name)
-    }
-    if "baseline" in metrics:
-        where = "test" if "test" in rows else "held out"
-        rows[f"{where}, {metrics['baseline']['name']}"] = metrics["baseline"]
+    """Return the scores to print: of the held-out and test texts, each with the baseline's."""
+    baseline = metrics.get("baseline", {})
+    rows = {}
+    for name, of_baseline in (("held_out", baseline.get("held_out")), ("test", baseline)):
+        if metrics.get(name):
+            shown = name.replace("_", " ")
+            rows[shown] = metrics[name]
+            if of_baseline:
+                rows[f"{shown}, {baseline['name']}"] = of_baseline
     return rows
+
+
+def _verdict(metrics: dict[str, Any]) -> str | None:
+    """Return a line that says so if TF-IDF is better by more than one standard error."""
+    if "baseline" not in metrics:
+        return None
+    where = "test" if metrics.get("test") else "held_out"
+    ours, theirs = metrics[where]["accuracy"], metrics["baseline"]["accuracy"]
+    texts = metrics[where]["examples"]
+    if theirs - ours <= math.sqrt(max(0.0, theirs * (1 - theirs)) / texts):
+        return None
+    return (
+        f"TF-IDF is better on these {texts:,} texts: {theirs:.1%} against {ours:.1%}; "
+        "to use it, train with --model tfidf"
+    )
 
 
 def _calibration_line(found: dict[str, Any]) -> str:

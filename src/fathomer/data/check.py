@@ -4,28 +4,20 @@ The first looks for problems before training and suggests a command; the second 
 contains and compares it with what was published.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from fathomer.config import Recipe
 from fathomer.data.datasets import Corpus, Split
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Examples, stratified_folds
-from fathomer.data.findings import FEW_TEXTS
 from fathomer.data.layouts import find_archive, find_file
 from fathomer.data.opening import FOLD_SEED, read_parts
 from fathomer.data.survey import Survey, SurveyedText, split_words, survey_examples
 from fathomer.files import sha256_of
 from fathomer.text.vectors import read_vectors
-
-STEPS = 1500
-"""Training steps below which a network learns little."""
-MIN_BATCH_WORDS = 100
-MAX_EPOCHS = 30
 
 
 def summarise(survey: Survey) -> dict[str, Any]:
@@ -43,18 +35,9 @@ def summarise(survey: Survey) -> dict[str, Any]:
     }
 
 
-def suggest_command(
-    train: Survey,
-    files: Mapping[str, str],
-    *,
-    recipe: Recipe,
-    recipe_name: str | None,
-    out: str = "model",
-) -> list[str]:
+def suggest_command(train: Survey, files: Mapping[str, str], *, out: str = "model") -> list[str]:
     """Return a command that trains on this data; ``files`` are test and held-out files by option."""
     command = ["fathomer", "train", train.name, "--out", out]
-    if recipe_name:
-        command += ["--recipe", recipe_name]
     for option, name in files.items():
         command += [option, name]
     for item in fields(train.used):
@@ -62,24 +45,7 @@ def suggest_command(
         if value != item.default:
             option = f"--{item.name.replace('_', '-')}"
             command += [option] if value is True else [option, value]
-    settings = _settings(train, recipe, has_held_out="--held-out" in files) if recipe_name else {}
-    for name, number in settings.items():
-        command += ["--set", f"{name}={number}"]
     return command
-
-
-def _settings(train: Survey, recipe: Recipe, *, has_held_out: bool) -> dict[str, float]:
-    """Return settings for a small file: more training steps, and enough held-out texts."""
-    settings: dict[str, float] = {}
-    words = max(1, sum(min(each.words, recipe.text.max_words) for each in train.examples))
-    if words * recipe.train.epochs < STEPS * recipe.train.batch_words:
-        batch_words = max(MIN_BATCH_WORDS, 100 * round(words * recipe.train.epochs / STEPS / 100))
-        epochs = min(MAX_EPOCHS, math.ceil(STEPS * batch_words / words))
-        settings["train.batch_words"] = batch_words
-        settings["train.epochs"] = max(recipe.train.epochs, epochs)
-    if len(train.examples) < 2 * FEW_TEXTS and not has_held_out:
-        settings["train.held_out"] = 0.2
-    return settings
 
 
 def check_corpus(corpus: Corpus, data_dir: Path, *, vectors: Path | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fathomer.config import Recipe
+from fathomer.config import TextConfig
 from fathomer.data.csv_jsonl import other_separator
 from fathomer.data.survey import Survey, SurveyedText
 
@@ -43,13 +43,13 @@ class Finding:
     """What ``lines`` counts: lines of a file, or texts of a corpus."""
 
 
-def find_problems(train: Survey, others: Sequence[Survey], *, recipe: Recipe) -> list[Finding]:
+def find_problems(train: Survey, others: Sequence[Survey], *, config: TextConfig) -> list[Finding]:
     """Check the training data, and test or held-out data beside it; the worst problems come first."""
     found = _located(train, [*_find_in_reading(train), *_find_skipped(train)])
     if train.examples:
         useless = list(_find_useless_labels(train))
         found += _located(train, useless or _find_in_labels(train))
-        found += _located(train, _find_in_texts(train, recipe))
+        found += _located(train, _find_in_texts(train, config))
     elif not train.problem:
         message = "no row has both a text and a label"
         found += _located(train, [Finding("error", "no_texts", message)])
@@ -206,8 +206,8 @@ def _normalise(label: str) -> str:
     return re.sub(r"(?<=\d)\.0+$", "", plain)
 
 
-def _find_in_texts(survey: Survey, recipe: Recipe) -> Iterator[Finding]:
-    examples, max_words = survey.examples, recipe.text.max_words
+def _find_in_texts(survey: Survey, config: TextConfig) -> Iterator[Finding]:
+    examples, max_words = survey.examples, config.max_words
     if unlabelled := [example for example in examples if not example.labels]:
         message = f"{_texts(len(unlabelled))} without a label"
         yield _finding("note", "unlabelled", message, unlabelled)

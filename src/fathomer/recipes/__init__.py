@@ -23,6 +23,19 @@ def find_recipe(name: str) -> Recipe:
     return Recipe.from_toml(Path(name))
 
 
+def chosen_recipe(data: str, name: str | None) -> Recipe | None:
+    """Return the recipe of a training, or ``None`` if its settings follow from the data.
+
+    ``paper`` stands for the paper's settings, with the epochs and batches of a corpus that has its
+    own recipe. The demo corpus is always trained with its own.
+    """
+    if name == "paper":
+        return starting_recipe(data)
+    if name or data == "demo":
+        return find_recipe(name or data)
+    return None
+
+
 def starting_recipe(data: str, name: str | None = None) -> Recipe:
     """Return the named recipe, or the one for the corpus or its family, or the defaults."""
     if name:

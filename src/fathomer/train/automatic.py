@@ -1,0 +1,131 @@
+"""Settings that follow from the data, for a training without a recipe.
+
+The rule was found on held-out parts of Amazon-16, MR and TREC (docs/log.md). docs/settings.md shows
+it as a table.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+
+from fathomer.config import Recipe, TrainPrecision
+
+SAMPLE = 1000
+"""Texts whose words are counted for the average."""
+STEPS_PER_EPOCH = 250
+STEPS = 3000
+"""Steps of a training that is neither very small nor very large."""
+BATCH_WORDS = (200, 2000)
+EPOCHS = (4, 30)
+FEW_TEXTS = 1000
+"""With fewer texts, the network is smaller, and more of them are held out."""
+MANY_TEXTS = 100_000
+"""With more texts, TF-IDF takes too much memory, and hardly helps."""
+
+_REFERENCE_SECONDS = 0.0088
+"""Time of the product below on the processor whose training speed the estimate knows."""
+
+
+@dataclass(frozen=True)
+class DataSize:
+    """Number of training texts, and an estimate of their words."""
+
+    texts: int
+    words: int
+
+    @classmethod
+    def of(cls, texts: Iterable[str], count: int, *, max_words: int) -> "DataSize":
+        """Count the words of some of the texts, and extrapolate."""
+        sample = [min(max_words, len(text.split()) + 1) for text in islice(texts, SAMPLE)]
+        return cls(count, round(count * sum(sample) / max(1, len(sample))))
+
+
+def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
+    """Return the settings for a training set of this size.
+
+    >>> automatic_recipe(DataSize(texts=1_440, words=165_000)).train.epochs
+    12
+    """
+    small = size.texts < FEW_TEXTS
+    batch_words = _clamped(size.words // STEPS_PER_EPOCH // 100 * 100, *BATCH_WORDS)
+    steps = max(1, size.words // batch_words)
+    settings: dict[str, dict[str, Any]] = {
+        "model": {
+            "word_size": 100,  # without vectors
+            "hidden_size": 100 if small else 200,
+            "max_depth": 3,
+            "ngrams": size.texts <= MANY_TEXTS,
+            "word_dropout": 0.3,
+            "hidden_dropout": 0.5,
+        },
+        "train": {
+            "epochs": _clamped(round(STEPS / steps), *EPOCHS),
+            "patience": 5,
+            "batch_words": batch_words,
+            "precision": fast_precision(),
+            "held_out": 0.2 if small else 0.1,
+            "minutes": minutes,
+        },
+    }
+    recipe = Recipe.from_dict(settings)
+    if minutes:
+        seconds = estimate_seconds(recipe, size) / recipe.train.epochs
+        affordable = _clamped(int(60 * minutes / seconds), 1, recipe.train.epochs)
+        recipe = recipe.updated({"train": {"epochs": affordable}})
+    return recipe
+
+
+def fast_precision() -> TrainPrecision:
+    """Return ``bfloat16`` on processors that multiply such numbers faster than float32."""
+    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return "bfloat16" if found.get("avx512_bf16") or found.get("amx_bf16") else "float32"
+
+
+def estimate_seconds(recipe: Recipe, size: DataSize) -> float:
+    """Return roughly how long all epochs take on this machine."""
+    train, model = recipe.train, recipe.model
+    steps = train.epochs * max(1, size.words // train.batch_words)
+    depth = (1 + model.max_depth) / 2
+    per_word: float = 1e-4 * (model.hidden_size / 200) ** 1.5 * (1 + depth) / 3
+    seconds = 0.012 * (1 + depth) * steps + per_word * train.epochs * size.words
+    if train.precision == "float32":
+        seconds *= 1.6
+    return seconds * _product_seconds() / _REFERENCE_SECONDS
+
+
+def describe(recipe: Recipe, size: DataSize) -> str:
+    """Return the settings and the estimated time as one line."""
+    model, train = recipe.model, recipe.train
+    return (
+        f"settings: hidden size {model.hidden_size}, max depth {model.max_depth}, "
+        f"up to {train.epochs} epochs, {train.batch_words:,} words per batch, {train.precision}"
+        f"{', n-grams' if model.ngrams else ''}; about {_shown(estimate_seconds(recipe, size))}"
+    )
+
+
+def _product_seconds() -> float:
+    """Return the time of one matrix product, the best of a few."""
+    rows, weights = torch.ones(500, 600), torch.ones(600, 1400)
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        rows @ weights
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _shown(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(5, 5 * round(seconds / 5))} seconds"
+    minutes = round(seconds / 60)
+    return (
+        f"{minutes} minute{'s' * (minutes > 1)}" if minutes < 120 else f"{minutes / 60:.0f} hours"
+    )
+
+
+def _clamped(number: int, low: int, high: int) -> int:
+    return min(high, max(low, number))
