@@ -16,8 +16,8 @@ from fathomer.config import Recipe, TrainPrecision
 
 SAMPLE = 1000
 """Texts whose words are counted for the average."""
-STEPS_PER_EPOCH = 250
-STEPS = 3000
+STEPS_PER_EPOCH = 200
+STEPS = 2000
 """Steps of a training that is neither very small nor very large."""
 BATCH_WORDS = (200, 2000)
 EPOCHS = (4, 30)
@@ -48,7 +48,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
     """Return the settings for a training set of this size.
 
     >>> automatic_recipe(DataSize(texts=1_440, words=165_000)).train.epochs
-    12
+    10
     """
     small = size.texts < FEW_TEXTS
     batch_words = _clamped(size.words // STEPS_PER_EPOCH // 100 * 100, *BATCH_WORDS)
@@ -59,7 +59,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
             "hidden_size": 100 if small else 200,
             "max_depth": 3,
             "ngrams": size.texts <= MANY_TEXTS,
-            "word_dropout": 0.3,
+            "word_dropout": 0.5,
             "hidden_dropout": 0.5,
         },
         "train": {
