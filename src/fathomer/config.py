@@ -90,6 +90,9 @@ class ModelConfig(Section):
         False, "whether word vectors stay fixed; set when vectors are given"
     )
     word_dropout: float = setting(0.3, "dropout rate of word embeddings", low=0, high=0.99)
+    whole_word_dropout: float = setting(
+        0.0, "dropout rate of whole words, wherever they occur in a batch", low=0, high=0.99
+    )
     hidden_dropout: float = setting(0.2, "dropout rate of hidden states", low=0, high=0.99)
 
     def __post_init__(self) -> None:

@@ -109,3 +109,19 @@ def test_training_without_dropout_at_forced_depths_equals_prediction():
     trained = network.train()(batch, depths=depths)
     for found, expected in zip(trained, predicted, strict=True):
         torch.testing.assert_close(found, expected)
+
+
+def test_whole_words_are_dropped_wherever_they_occur_in_the_batch():
+    network = random_network(word_dropout=0.0, whole_word_dropout=0.4, hidden_dropout=0.0)
+    texts = [[word % 20 for word in range(40)]] * 3
+    batch = packed(texts)
+    undropped = network.eval().embedding(batch)
+    dropped = 0.0
+    for seed in range(30):
+        torch.manual_seed(seed)
+        found = network.train().embedding(batch)
+        gone = (found == 0).all(1)
+        torch.testing.assert_close(found[~gone], undropped[~gone] / 0.6)
+        assert torch.equal(gone[:20], gone[20:40])
+        dropped += gone.float().mean() / 30
+    assert abs(dropped - 0.4) < 0.05

@@ -220,6 +220,7 @@ class TokenEmbedding(nn.Module):
         self.word.weight.requires_grad_(not config.fixed_words)
         self.char = CharCNN(config)
         self.dropout = nn.Dropout(config.word_dropout)
+        self.whole_dropout = nn.Dropout1d(config.whole_word_dropout)
         if spellings is None:
             # Tests and benchmarks have no vocabulary: spell each word as its id.
             names = [str(word) for word in range(config.vocab_size)]
@@ -238,7 +239,7 @@ class TokenEmbedding(nn.Module):
         """
         words, rows = torch.unique(batch.words, return_inverse=True)
         x = torch.cat([self.word(words.clamp(min=0)), self.characters(words, batch)], 1)  # Eq. (4)
-        return self.dropout(x), rows
+        return self.whole_dropout(self.dropout(x)), rows
 
     def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
         """Return the character vectors of sorted words: unknown ones, with negative ids, first."""

@@ -60,6 +60,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
             "max_depth": 3,
             "ngrams": size.texts <= MANY_TEXTS,
             "word_dropout": 0.5,
+            "whole_word_dropout": 0.1,
             "hidden_dropout": 0.5,
         },
         "train": {
