@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 
 from fathomer.export.network import NetworkGraph  # noqa: E402
-from fathomer.export.verify import pack_texts, sample_batches  # noqa: E402
+from fathomer.export.verify import known_pairs, pack_texts, sample_batches  # noqa: E402
 
 
 def session_of(content, **options):
@@ -46,6 +47,15 @@ def graph_of(network):
     model = NetworkGraph(network).model()
     onnx.checker.check_model(model, full_check=True)
     return model.SerializeToString()
+
+
+@cache
+def ngram_artifact(*, multi_label=False):
+    """Return a trained model with n-grams that count as much as the network."""
+    recipe = TINY.updated({"model": {"ngrams": True}, "train": {"epochs": 2}})
+    artifact = fit(tagged() if multi_label else tiny_examples(), recipe).artifact
+    artifact.network.ngrams.share.fill_(0.5)
+    return artifact
 
 
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
@@ -140,6 +150,18 @@ def test_sample_batches_cover_the_special_cases():
     words = pack_texts([text for batch in batches for text in batch], tiny_artifact())
     assert (words.words < 0).any()
     assert (words.words > 0).any()
+
+
+def test_the_texts_of_known_pairs_contain_these():
+    artifact = ngram_artifact()
+    ngrams, pairs = artifact.network.ngrams, known_pairs(artifact)
+    assert len(pairs) == sum(ngrams.keys >= ngrams.vocab_size)
+    *_, texts = sample_batches(artifact.tokenizer.vocabulary, pairs)
+    batch = WordBatch.from_packed(pack_texts(texts, artifact))
+    _, keys = ngrams.pairs(batch.text_of, batch.words)
+    found = keys[torch.isin(keys, ngrams.keys)]
+    assert (found >= ngrams.vocab_size).sum() > 20
+    assert known_pairs(tiny_artifact()) == []
 
 
 @pytest.mark.parametrize(
