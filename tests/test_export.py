@@ -6,6 +6,7 @@ import sys
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -58,6 +59,22 @@ def ngram_artifact(*, multi_label=False):
     return artifact
 
 
+def with_random_ngrams(network, count):
+    """Give a network some n-grams of the ten words that are used, those with two digits."""
+    generator, used = torch.Generator().manual_seed(count), torch.arange(10, 20)
+    pairs = (used[:, None] + 1) * network.config.vocab_size + used
+    every = torch.cat([used, pairs.flatten()])
+    keys = every[torch.randperm(len(every), generator=generator)[:count]].sort().values
+    tensors = {
+        "idf": 1 + torch.rand(count, generator=generator),
+        "weight": torch.randn(count, 3, generator=generator),
+        "bias": torch.randn(3, generator=generator),
+        "share": torch.tensor(0.7),
+    }
+    network.ngrams.load_tensors({"keys": keys, **tensors})
+    return network
+
+
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
 @pytest.mark.parametrize("depth", ["gumbel", "soft", "full"])
 def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
@@ -72,6 +89,20 @@ def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
         probabilities, depths = answers(session, batch)
         np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
         assert depths.tolist() == expected.depths.tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 50, 110])
+def test_the_graph_mixes_in_the_ngrams(count):
+    network = with_random_ngrams(random_network(ngrams=True), count)
+    session = session_of(graph_of(network))
+    texts = [random_texts(seed=number, texts=number + 1, longest=30) for number in range(20)]
+    texts += [RAGGED, [[]], [[], []], [[13]], [[3]], [[-1]], [[1, 2]], [[12, -1, 3, 13], [14]]]
+    texts += [[[15] * 50], [[11, 12] * 20, [], [11, 4, 12, 11]]]
+    for batch in map(packed_ids, texts):
+        with torch.inference_mode():
+            expected = network(batch)
+        probabilities, _ = answers(session, batch)
+        np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
 
 
 def test_a_stopped_word_is_in_no_matrix_product(tmp_path):
@@ -131,6 +162,42 @@ def test_a_multi_label_model_can_be_exported(tmp_path):
         given = [label for label, p, low in zip(labels, row, thresholds, strict=True) if p >= low]
         assert tuple(given) == answer.labels
     assert max(probabilities.sum(1)) > 1.5
+
+
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_a_model_with_ngrams_can_be_exported(tmp_path, multi_label):
+    artifact = ngram_artifact(multi_label=multi_label)
+    artifact.save(tmp_path / "model")
+    predictor = fathomer.load(tmp_path / "model")
+    exported = export(predictor, tmp_path / "model.onnx")
+    assert exported.largest_difference < 1e-5
+    session, random = session_of(str(tmp_path / "model.onnx")), Random(1)
+    choices = [*artifact.tokenizer.vocabulary, *known_pairs(artifact), "THE", "Qzxv", "?"]
+    for size in range(1, 30):
+        texts = [" ".join(random.choices(choices, k=random.randrange(40))) for _ in range(size)]
+        probabilities, _ = session.run(None, pack_texts(texts, artifact)._asdict())
+        expected = [list(answer.probabilities.values()) for answer in predictor.predict(texts)]
+        np.testing.assert_allclose(probabilities, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("part", ["share", "pairs"])
+def test_a_graph_with_other_ngrams_is_not_written(tmp_path, monkeypatch, part):
+    def share(self, logits):
+        self.network = deepcopy(self.network)
+        self.network.ngrams.share.fill_(0.6)
+        return mix(self, logits)
+
+    def pairs(self, ngrams):
+        text_of, keys = all_ngrams(self, ngrams)
+        is_word = self.op("Less", keys, self.scalar(ngrams.vocab_size))
+        return self.select(is_word, text_of, keys)
+
+    mix, all_ngrams = NetworkGraph.mix, NetworkGraph.pairs
+    method, broken = {"share": ("mix", share), "pairs": ("pairs", pairs)}[part]
+    monkeypatch.setattr(NetworkGraph, method, broken)
+    with pytest.raises(ExportError, match="probabilities differ by"):
+        export(Predictor(ngram_artifact()), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_prints_how_depth_is_handled(run, tmp_path):
