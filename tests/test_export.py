@@ -4,7 +4,9 @@ import json
 import re
 import sys
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 
 from fathomer.export.network import NetworkGraph  # noqa: E402
-from fathomer.export.verify import pack_texts, sample_batches  # noqa: E402
+from fathomer.export.verify import known_pairs, pack_texts, sample_batches  # noqa: E402
 
 
 def session_of(content, **options):
@@ -48,6 +50,31 @@ def graph_of(network):
     return model.SerializeToString()
 
 
+@cache
+def ngram_artifact(*, multi_label=False):
+    """Return a trained model with n-grams that count as much as the network."""
+    recipe = TINY.updated({"model": {"ngrams": True}, "train": {"epochs": 2}})
+    artifact = fit(tagged() if multi_label else tiny_examples(), recipe).artifact
+    artifact.network.ngrams.share.fill_(0.5)
+    return artifact
+
+
+def with_random_ngrams(network, count):
+    """Give a network some n-grams of the ten words that are used, those with two digits."""
+    generator, used = torch.Generator().manual_seed(count), torch.arange(10, 20)
+    pairs = (used[:, None] + 1) * network.config.vocab_size + used
+    every = torch.cat([used, pairs.flatten()])
+    keys = every[torch.randperm(len(every), generator=generator)[:count]].sort().values
+    tensors = {
+        "idf": 1 + torch.rand(count, generator=generator),
+        "weight": torch.randn(count, 3, generator=generator),
+        "bias": torch.randn(3, generator=generator),
+        "share": torch.tensor(0.7),
+    }
+    network.ngrams.load_tensors({"keys": keys, **tensors})
+    return network
+
+
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
 @pytest.mark.parametrize("depth", ["gumbel", "soft", "full"])
 def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
@@ -62,6 +89,20 @@ def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
         probabilities, depths = answers(session, batch)
         np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
         assert depths.tolist() == expected.depths.tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 50, 110])
+def test_the_graph_mixes_in_the_ngrams(count):
+    network = with_random_ngrams(random_network(ngrams=True), count)
+    session = session_of(graph_of(network))
+    texts = [random_texts(seed=number, texts=number + 1, longest=30) for number in range(20)]
+    texts += [RAGGED, [[]], [[], []], [[13]], [[3]], [[-1]], [[1, 2]], [[12, -1, 3, 13], [14]]]
+    texts += [[[15] * 50], [[11, 12] * 20, [], [11, 4, 12, 11]]]
+    for batch in map(packed_ids, texts):
+        with torch.inference_mode():
+            expected = network(batch)
+        probabilities, _ = answers(session, batch)
+        np.testing.assert_allclose(probabilities, expected.logits.softmax(1), atol=2e-6)
 
 
 def test_a_stopped_word_is_in_no_matrix_product(tmp_path):
@@ -123,6 +164,42 @@ def test_a_multi_label_model_can_be_exported(tmp_path):
     assert max(probabilities.sum(1)) > 1.5
 
 
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_a_model_with_ngrams_can_be_exported(tmp_path, multi_label):
+    artifact = ngram_artifact(multi_label=multi_label)
+    artifact.save(tmp_path / "model")
+    predictor = fathomer.load(tmp_path / "model")
+    exported = export(predictor, tmp_path / "model.onnx")
+    assert exported.largest_difference < 1e-5
+    session, random = session_of(str(tmp_path / "model.onnx")), Random(1)
+    choices = [*artifact.tokenizer.vocabulary, *known_pairs(artifact), "THE", "Qzxv", "?"]
+    for size in range(1, 30):
+        texts = [" ".join(random.choices(choices, k=random.randrange(40))) for _ in range(size)]
+        probabilities, _ = session.run(None, pack_texts(texts, artifact)._asdict())
+        expected = [list(answer.probabilities.values()) for answer in predictor.predict(texts)]
+        np.testing.assert_allclose(probabilities, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("part", ["share", "pairs"])
+def test_a_graph_with_other_ngrams_is_not_written(tmp_path, monkeypatch, part):
+    def share(self, logits):
+        self.network = deepcopy(self.network)
+        self.network.ngrams.share.fill_(0.6)
+        return mix(self, logits)
+
+    def pairs(self, ngrams):
+        text_of, keys = all_ngrams(self, ngrams)
+        is_word = self.op("Less", keys, self.scalar(ngrams.vocab_size))
+        return self.select(is_word, text_of, keys)
+
+    mix, all_ngrams = NetworkGraph.mix, NetworkGraph.pairs
+    method, broken = {"share": ("mix", share), "pairs": ("pairs", pairs)}[part]
+    monkeypatch.setattr(NetworkGraph, method, broken)
+    with pytest.raises(ExportError, match="probabilities differ by"):
+        export(Predictor(ngram_artifact()), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_command_prints_how_depth_is_handled(run, tmp_path):
     tiny_artifact().save(tmp_path / "model")
     code, out, _ = run("export", "model", "--out", "model.onnx")
@@ -140,6 +217,18 @@ def test_sample_batches_cover_the_special_cases():
     words = pack_texts([text for batch in batches for text in batch], tiny_artifact())
     assert (words.words < 0).any()
     assert (words.words > 0).any()
+
+
+def test_the_texts_of_known_pairs_contain_these():
+    artifact = ngram_artifact()
+    ngrams, pairs = artifact.network.ngrams, known_pairs(artifact)
+    assert len(pairs) == sum(ngrams.keys >= ngrams.vocab_size)
+    *_, texts = sample_batches(artifact.tokenizer.vocabulary, pairs)
+    batch = WordBatch.from_packed(pack_texts(texts, artifact))
+    _, keys = ngrams.pairs(batch.text_of, batch.words)
+    found = keys[torch.isin(keys, ngrams.keys)]
+    assert (found >= ngrams.vocab_size).sum() > 20
+    assert known_pairs(tiny_artifact()) == []
 
 
 @pytest.mark.parametrize(

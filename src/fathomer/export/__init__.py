@@ -65,7 +65,7 @@ def serialise(artifact: Artifact) -> bytes:
         name = artifact.recipe.model.name
         raise ExportError(f"the model {name} cannot be exported; only fathomer can")
     tensors = (*network.parameters(), *network.buffers())
-    if sum(tensor.numel() * 4 for tensor in tensors) > MAX_BYTES:
+    if sum(tensor.numel() * max(4, tensor.itemsize) for tensor in tensors) > MAX_BYTES:
         raise ExportError("the model is larger than 2 GB, the limit of an ONNX file")
     model = NetworkGraph(network).model(temperature=artifact.temperature)
     add_metadata(model, artifact)

@@ -11,10 +11,10 @@ import onnx
 from onnx import TensorProto, helper
 
 from fathomer.export.builder import IR_VERSION, OPSET, Value
-from fathomer.export.encoder import EncoderGraph
+from fathomer.export.ngrams import NgramGraph
 
 
-class NetworkGraph(EncoderGraph):
+class NetworkGraph(NgramGraph):
     """The graph of a whole network, from packed words to probabilities and depths."""
 
     def model(self, *, temperature: float = 1.0) -> onnx.ModelProto:
@@ -158,7 +158,7 @@ class NetworkGraph(EncoderGraph):
         highest = self.op("ReduceMax", self.on_grid(h), self.vector(1), keepdims=0)
         pooled = self.op("Relu", self.concat(highest, self.text_mean(h), g))
         divisor = self.weight(np.array(temperature, dtype=np.float32))
-        logits = self.linear(pooled, self.network.output) / divisor
+        logits = self.mix(self.linear(pooled, self.network.output)) / divisor
         if self.network.config.multi_label:
             return logits.sigmoid()
         return self.op("Softmax", logits, axis=1)

@@ -1,6 +1,6 @@
 """Verification of an exported graph: its answers must be those of the predictor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -27,7 +27,8 @@ class Verified(NamedTuple):
 def verify(content: bytes, predictor: Predictor) -> Verified:
     """Compare the answers of a graph with the predictor's; raise an error if they differ."""
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    batches = list(sample_batches(predictor.artifact.tokenizer.vocabulary))
+    artifact = predictor.artifact
+    batches = list(sample_batches(artifact.tokenizer.vocabulary, known_pairs(artifact)))
     differences = [_difference(session, texts, predictor) for texts in batches]
     return Verified(len(batches), sum(map(len, batches)), max(differences))
 
@@ -57,8 +58,22 @@ def pack_texts(texts: list[str], artifact: Artifact) -> PackedWords:
     return EncodedTexts.from_words(words, max_chars=config.max_chars).pack(range(len(texts)))
 
 
-def sample_batches(vocabulary: list[str]) -> Iterator[list[str]]:
-    """Generate texts of all lengths, of known and unknown words, alone and in batches."""
+def known_pairs(artifact: Artifact) -> list[str]:
+    """Return up to about a thousand word pairs that the n-grams know, which random words never hit."""
+    ngrams = artifact.network.ngrams
+    if ngrams is None:
+        return []
+    words, size = artifact.tokenizer.vocabulary, ngrams.vocab_size
+    keys = ngrams.keys[ngrams.keys >= size]
+    chosen = keys[:: max(1, len(keys) // 1000)].tolist()
+    return [f"{words[key % size]} {words[key // size - 1]}" for key in chosen]
+
+
+def sample_batches(vocabulary: list[str], pairs: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Generate texts of all lengths, of known and unknown words, alone and in batches.
+
+    If ``pairs`` of words are given, there are also texts that consist of these, some repeatedly.
+    """
     random = Random(0)  # noqa: S311 (not used for security)
     unknown = ["Qzxv", "häßlichst", "知らない", "🦜", "x" * 400]
 
@@ -72,3 +87,5 @@ def sample_batches(vocabulary: list[str]) -> Iterator[list[str]]:
     yield [text(300)]
     yield [text(2), "", text(40), text(1)]
     yield [text(random.randrange(25)) for _ in range(33)]
+    if pairs:
+        yield [" ".join(random.choices(pairs, k=1 + number) * 2) for number in range(6)]
