@@ -167,7 +167,7 @@ def _known_keys(text_of: Tensor, keys: Tensor, *, num_texts: int) -> Int[Tensor,
     if num_texts < MANY_TEXTS:
         distinct: Tensor = torch.unique(keys)
         return distinct
-    in_texts = torch.unique(torch.stack([keys, text_of], 1), dim=0)[:, 0]
+    in_texts = torch.unique(keys * num_texts + text_of) // num_texts  # once for each text
     distinct, counts = torch.unique_consecutive(in_texts, return_counts=True)
     return distinct[counts > 1]
 
