@@ -43,3 +43,14 @@ def test_vectors_without_any_spread_are_not_divided_by_zero(matrix):
 def test_words_that_do_not_occur_in_training_are_moved_too():
     found = conditioned([[1.0], [3.0], [4.0]], [1, 1, 0])
     assert found[2, 0] == pytest.approx(2.0)
+
+
+def test_known_words_without_a_vector_get_random_ones():
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(3.0, 1.0, (60, 50)).astype(np.float32)
+    matrix[[0, 7, 9]] = 0  # the unknown word, and two known words without a vector
+    found = conditioned(matrix, [1] * 60)
+    assert not found[0].any()
+    assert not np.array_equal(found[7], found[9])
+    assert abs(np.sqrt(np.mean(found[[7, 9]] ** 2)) - SPREAD) < 0.2
+    assert np.array_equal(found, conditioned(matrix, [1] * 60))

@@ -64,7 +64,7 @@ def test_texts_may_be_a_stream_or_none():
 def test_with_vectors_each_known_word_has_the_vector_of_its_own_form(tmp_path):
     path = vectors_file(tmp_path, "apple", "Apple", "the", "zebra")
     vocabulary = build_vocabulary(TEXTS, TextConfig(vector_words=0), vectors=path)
-    assert known(vocabulary)[:3] == ["the", "Apple", "Zebra"]
+    assert known(vocabulary)[:4] == ["the", "film", "Apple", "Zebra"]
     assert (
         vector_of(vocabulary, "Apple") == 2
     )  # as written, although the lower-case form comes first
@@ -73,11 +73,12 @@ def test_with_vectors_each_known_word_has_the_vector_of_its_own_form(tmp_path):
     assert vector_of(vocabulary, "THE") == 3
 
 
-def test_a_training_word_without_a_vector_is_unknown_however_frequent(tmp_path):
+def test_a_frequent_training_word_without_a_vector_is_known_but_a_rare_one_is_not(tmp_path):
     path = vectors_file(tmp_path, "film")
-    vocabulary = build_vocabulary(["the the the film"], TextConfig(), vectors=path)
-    assert known(vocabulary) == ["film"]
-    assert vector_of(vocabulary, "the") == 0
+    vocabulary = build_vocabulary(["the the the film once"], TextConfig(), vectors=path)
+    assert known(vocabulary) == ["the", "film"]
+    assert vector_of(vocabulary, "film") == 1
+    assert vector_of(vocabulary, "the") == vector_of(vocabulary, "once") == 0
 
 
 def test_with_vectors_a_rare_training_word_is_known(tmp_path):

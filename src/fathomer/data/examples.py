@@ -102,6 +102,11 @@ class Examples:
         return iter(self.items)
 
     @property
+    def texts(self) -> "ExampleTexts":
+        """The texts, to be iterated over as often as needed."""
+        return ExampleTexts(self)
+
+    @property
     def labels(self) -> Iterator[str]:
         """The labels in the order of the examples."""
         if isinstance(self.items, StoredExamples):
@@ -169,6 +174,16 @@ class Examples:
         """Feed all labels and texts to a hash."""
         for text, label in self:
             digest.update(f"{label}\0{text}\0".encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class ExampleTexts:
+    """The texts of examples."""
+
+    examples: Examples
+
+    def __iter__(self) -> Iterator[str]:
+        return (example.text for example in self.examples)
 
 
 def check_weights(weights: NDArray[np.float64]) -> None:

@@ -41,6 +41,14 @@ def fit_conditioning(matrix: NDArray[np.float32], counts: NDArray[np.integer]) -
 def apply_conditioning(
     matrix: NDArray[np.float32], conditioning: Conditioning
 ) -> NDArray[np.float32]:
-    """Centre and scale vectors; missing numbers stay zero, which is the centre."""
+    """Centre and scale vectors; missing numbers stay zero, which is the centre.
+
+    Known words without a vector get random ones, so that they can be told apart. Row 0, the unknown
+    word, stays at the centre.
+    """
     moved = (matrix - conditioning.mean) * np.float32(conditioning.scale)
-    return np.where(matrix != 0, moved, np.float32(0))
+    moved = np.where(matrix != 0, moved, np.float32(0))
+    missing = 1 + np.flatnonzero(~matrix[1:].any(1))
+    shape = len(missing), matrix.shape[1]
+    moved[missing] = SPREAD * np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    return moved

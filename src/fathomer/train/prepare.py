@@ -91,16 +91,17 @@ def prepare(
         tokenizer = start.tokenizer
         recipe, network = continue_from(start, recipe)
     else:
-        vocabulary = build_vocabulary((e.text for e in examples), recipe.text, vectors=vectors)
+        vocabulary = build_vocabulary(examples.texts, recipe.text, vectors=vectors)
         tokenizer = vocabulary.tokenizer
         recipe = _with_sizes(recipe, vocabulary, labels, multi_label=examples.multi_label)
         if match_parameters:
             recipe = recipe.updated({"model": {"hidden_size": match_hidden_size(recipe.model)}})
     train = encode_examples(examples, tokenizer, labels, recipe.text)
     if not start:
+        given = vocabulary.vectors
         vocabulary, conditioning = condition_vectors(vocabulary, train.texts)
-        if vectors and conditioning:
-            vectors_found = measure_coverage(vectors, train.texts, len(tokenizer), conditioning)
+        if vectors and conditioning and given is not None:
+            vectors_found = measure_coverage(vectors, train.texts, given, conditioning)
         network = build_network(recipe, vocabulary)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))
     unseen = encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None
@@ -206,19 +207,23 @@ def training_weights(
 
 
 def measure_coverage(
-    vectors: Path, texts: EncodedTexts, vocab_size: int, conditioning: Conditioning
+    vectors: Path,
+    texts: EncodedTexts,
+    matrix: NDArray[np.float32],
+    conditioning: Conditioning,
 ) -> VectorsFound:
-    """Return the share of the words of ``texts`` that are in the vocabulary."""
-    seen, known = np.zeros(vocab_size, dtype=bool), 0
+    """Return the share of the words of ``texts`` that have a vector in ``matrix``."""
+    has_vector = np.any(matrix != 0, axis=1)
+    seen, covered = np.zeros(len(has_vector), dtype=bool), 0
     for ids in pieces(texts.ids):
-        found = ids[ids >= 0]
-        seen[found] = True
-        known += len(found)
-    types = int(seen.sum())
+        known = ids[ids >= 0]
+        seen[known] = True
+        covered += int(has_vector[known].sum())
+    types = int(seen.sum()) + len(texts.unknown)
     return VectorsFound(
         file=vectors.name,
-        types=types / max(1, types + len(texts.unknown)),
-        words=known / max(1, len(texts.ids)),
+        types=int((seen & has_vector).sum()) / max(1, types),
+        words=covered / max(1, len(texts.ids)),
         subtracted=[round(float(number), 6) for number in conditioning.mean],
         scale=conditioning.scale,
     )
