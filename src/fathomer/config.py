@@ -18,6 +18,7 @@ DepthSelection = Literal["gumbel", "hard", "soft", "full"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
 ClassWeight = Literal["none", "balanced"]
 TrainPrecision = Literal["float32", "bfloat16"]
+KeptEpoch = Literal["best", "last"]
 PredictPrecision = Literal["float32", "int8"]
 
 MAX_COUNT = 10**9
@@ -156,6 +157,9 @@ class TrainConfig(Section):
         high=0.9,
     )
     calibrate: bool = setting(True, "calibrate the probabilities on the held-out part")
+    keep: KeptEpoch = setting(
+        "best", "which epoch to keep: the `best` on the held-out part, or the `last`"
+    )
     patience: int = setting(
         0,
         "stop after this many epochs without improvement; 0 turns early stopping off",

@@ -71,6 +71,13 @@ def test_training_learns():
     assert max(epoch.held_out["accuracy"] for epoch in epochs) >= 0.9
 
 
+def test_the_best_epoch_is_kept_or_the_last():
+    best, _ = trained(recipe_with(epochs=12, learning_rate=0.02))
+    last, _ = trained(recipe_with(epochs=12, learning_rate=0.02, keep="last"))
+    assert (best.best_epoch < 12, last.best_epoch) == (True, 12)
+    assert weights_hash(best.network) != weights_hash(last.network)
+
+
 def test_training_does_not_touch_the_global_random_state():
     torch.manual_seed(7)
     before = torch.get_rng_state()

@@ -13,7 +13,9 @@ from fathomer.train.loop import Event, RolledBack, StepDone
 from fathomer.train.prepare import VectorsFound
 
 
-def show_training(events: Iterable[Event], console: Console, *, epochs: int) -> Iterator[Event]:
+def show_training(
+    events: Iterable[Event], console: Console, *, epochs: int, mark_best: bool = True
+) -> Iterator[Event]:
     """Pass events through and show them: steps in a bar, everything else as a line."""
     bar = _bar(
         console,
@@ -35,7 +37,9 @@ def show_training(events: Iterable[Event], console: Console, *, epochs: int) -> 
                     status=running.status(),
                 )
             else:
-                console.print(_line(event, running, epochs), highlight=False)
+                line = _line(event, running, epochs)
+                best = mark_best and isinstance(event, EpochDone) and event.held_out and event.best
+                console.print(f"{line}{'  (best)' if best else ''}", highlight=False)
                 running = _EpochTotals()
             yield event
 
@@ -117,4 +121,4 @@ def _line(event: VectorsFound | EpochDone | RolledBack, running: _EpochTotals, e
         f"held out: accuracy {event.held_out['accuracy']:.3f}  "
         f"depth {shown_depth(event.held_out['mean_depth'])}"
     )
-    return f"{line}  |  {held_out}{'  (best)' if event.best else ''}"
+    return f"{line}  |  {held_out}"

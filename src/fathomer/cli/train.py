@@ -113,7 +113,7 @@ def train(
     announce(splits.source, out, resume=resume)
     settings = given if chosen else automatic_settings(splits, changes)
     baseline = baseline and has_baseline(splits, settings)
-    watch = _watch(track, out, settings.train.epochs)
+    watch = _watch(track, out, settings)
     check_splits(splits)
     try:
         fitted = fit(
@@ -133,12 +133,13 @@ def train(
         exit_stopped(out)
 
 
-def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":
+def _watch(tracker: str | None, out: Path, settings: Recipe) -> "Watch":
     """Return a function that shows the progress and, if a tracker is named, logs the epochs."""
     from fathomer.cli.progress import show_training
 
     log, messages = _epoch_log(tracker, out), messages_console()
-    return lambda events: log(show_training(events, messages, epochs=epochs))
+    epochs, mark_best = settings.train.epochs, settings.train.keep == "best"
+    return lambda events: log(show_training(events, messages, epochs=epochs, mark_best=mark_best))
 
 
 def _epoch_log(tracker: str | None, out: Path) -> "Watch":

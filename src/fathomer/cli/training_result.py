@@ -88,7 +88,10 @@ def print_result(artifact: "Artifact", out: Path, *, matched: bool, as_json: boo
     print_scores(_rows(metrics))
     if calibration := metrics.get("calibration"):
         print_line(_calibration_line(calibration))
-    print_line(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}; the model is in {out}")
+    kept = f"epoch {metrics['best_epoch']} of {metrics['epochs']}"
+    if artifact.recipe.train.keep == "best":
+        kept = f"best {kept}"
+    print_line(f"{kept}; the model is in {out}")
     if line := _verdict(metrics):
         print_line(line)
 

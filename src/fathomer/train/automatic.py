@@ -65,7 +65,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
         },
         "train": {
             "epochs": _clamped(round(STEPS / steps), *EPOCHS),
-            "patience": 5,
+            "keep": "last",  # choosing by few held-out texts is worse (docs/log.md)
             "batch_words": batch_words,
             "precision": fast_precision(),
             "held_out": 0.2 if small else 0.1,
@@ -103,7 +103,7 @@ def describe(recipe: Recipe, size: DataSize) -> str:
     model, train = recipe.model, recipe.train
     return (
         f"settings: hidden size {model.hidden_size}, max depth {model.max_depth}, "
-        f"up to {train.epochs} epochs, {train.batch_words:,} words per batch, {train.precision}"
+        f"{train.epochs} epochs, {train.batch_words:,} words per batch, {train.precision}"
         f"{', n-grams' if model.ngrams else ''}; about {_shown(estimate_seconds(recipe, size))}"
     )
 

@@ -38,7 +38,7 @@ class EpochDone:
     held_out: dict[str, Any] | None
     """Scores on the held-out part, if there is one."""
     best: bool
-    """Whether this is the best epoch so far."""
+    """Whether this epoch is kept: the best so far, or the last if ``train.keep`` says so."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain values."""

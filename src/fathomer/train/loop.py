@@ -253,7 +253,7 @@ def summarise_epoch(
         words=words,
         learning_rate=current_rate(state, prepared.recipe.train, 1.0),
         held_out=held_out.to_dict() if held_out else None,
-        best=held_out is None or _is_better(held_out, state),
+        best=_is_kept(held_out, state, prepared.recipe.train),
     )
 
 
@@ -262,6 +262,11 @@ def score_network(network: Network, data: LabelledTexts, prepared: Prepared) -> 
     budget = prepared.recipe.train.batch_words
     answers = classify(network.eval(), data.texts, batch_words=budget)
     return score(answers, data.targets, prepared.labels)
+
+
+def _is_kept(held_out: Metrics | None, state: TrainingState, config: TrainConfig) -> bool:
+    """Whether this epoch replaces the one that was kept so far."""
+    return held_out is None or config.keep == "last" or _is_better(held_out, state)
 
 
 def _is_better(held_out: Metrics, state: TrainingState) -> bool:
