@@ -72,8 +72,8 @@ def test_training_learns():
 
 
 def test_the_best_epoch_is_kept_or_the_last():
-    best, _ = trained(recipe_with(epochs=12, learning_rate=0.02))
-    last, _ = trained(recipe_with(epochs=12, learning_rate=0.02, keep="last"))
+    best, _ = trained(recipe_with(epochs=12, learning_rate=0.1))
+    last, _ = trained(recipe_with(epochs=12, learning_rate=0.1, keep="last"))
     assert (best.best_epoch < 12, last.best_epoch) == (True, 12)
     assert weights_hash(best.network) != weights_hash(last.network)
 
