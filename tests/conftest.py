@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jaxtyping
@@ -78,3 +80,10 @@ def run(monkeypatch, capsys, tmp_path):
         return caught.value.code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Advance the clock of a search by a second at every look: a trial then takes about ten."""
+    seconds = count()
+    monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))

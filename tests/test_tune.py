@@ -6,8 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from itertools import count
-from types import SimpleNamespace
 
 import pytest
 
@@ -36,13 +34,6 @@ def stop_after(trials):
             raise KeyboardInterrupt
 
     return report
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Advance the clock by a second at every look: a trial then takes about ten."""
-    seconds = count()
-    monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))
 
 
 @pytest.fixture
