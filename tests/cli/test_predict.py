@@ -10,6 +10,7 @@ from io import BytesIO, TextIOWrapper
 
 import pytest
 
+from tests.forked import Forked
 from tests.tiny import tiny_examples, write_csv
 
 PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
@@ -101,10 +102,8 @@ def test_a_run_cannot_be_resumed_with_another_model(run, model, tmp_path):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
     write_csv(tmp_path / "t.csv", tiny_examples(20_000))
-    command = [*PREDICT, "t.csv", "--out", "a.csv"]
     partial = tmp_path / "a.csv.partial"
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with process:
+    with Forked("predict", model, "t.csv", "--out", "a.csv", folder=tmp_path) as process:
         while not (partial.exists() and partial.stat().st_size):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)

@@ -94,7 +94,7 @@ def test_the_padding_byte_stays_zero_in_training():
 
 
 def test_gradients_of_the_s_lstm_agree_with_finite_differences():
-    sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": 2}
+    sizes = {"hidden_size": 2, "word_size": 1, "char_size": 1, "depth_size": 2}
     slstm = in_float64(random_network(**sizes)).slstm
     batch = WordBatch.from_ids([[0] * 3, [], [0], [0] * 2])
     graph = sort_by_depth(batch, torch.tensor([1, 4, 2, 3, 1, 2]))
