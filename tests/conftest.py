@@ -44,6 +44,7 @@ TOGETHER = {
     "service": [
         f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")
     ],
+    "workers": ["serve/test_worker"],
     "page": ["serve/test_page", "serve/test_page_tables"],
 }
 """Files that share a trained model, a service or a browser, by the name of what they share."""
