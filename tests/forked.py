@@ -21,7 +21,8 @@ class Forked:
 
     def __init__(self, *arguments, folder="."):
         reader, writer = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=_main, args=(arguments, str(folder), writer))
+        state = (arguments, str(folder), dict(os.environ), writer)
+        self._process = CONTEXT.Process(target=_main, args=state)
         self._process.start()
         writer.close()
         self.stderr = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
@@ -62,10 +63,13 @@ class Forked:
         self.stderr.close()
 
 
-def _main(arguments, folder, errors):
-    """Run a command in the forked process."""
+def _main(arguments, folder, environment, errors):
+    """Run a command in the forked process; its standard output is discarded."""
     from fathomer.cli import main
 
+    os.environ.clear()  # it is the one that the server was started with
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(errors.fileno(), 2)  # also for the processes that this one starts
     errors.close()
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
