@@ -12,7 +12,7 @@ demo: .venv/installed
 		--html build/demo.html
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 check: .venv/installed
 	$(BIN)/ruff check .

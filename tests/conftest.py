@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jaxtyping
@@ -35,11 +38,34 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 
-def pytest_collection_modifyitems(items):
-    """Run all tests that use the demo model in one worker, so that it is trained once."""
-    for item in items:
-        if "demo" in item.fixturenames:
-            item.add_marker(pytest.mark.xdist_group("demo"))
+TOGETHER = {
+    "demo": ["test_demo", "test_howto", "test_readme"],
+    "tutorial": ["test_tutorial"],
+    "service": [
+        f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")
+    ],
+    "workers": ["serve/test_worker"],
+    "page": ["serve/test_page", "serve/test_page_tables"],
+}
+"""Files that share a trained model, a service or a browser, by the name of what they share."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run the files that belong together in one worker, and everything else test by test.
+
+    The largest groups start first. The option ``--dist loadgroup`` would do the same, but pytest 9.2
+    ignores its marks (pytest-xdist issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    groups = {f"tests/{file}.py": name for name, files in TOGETHER.items() for file in files}
+
+    class Scheduler(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return groups.get(nodeid.partition("::")[0], nodeid)
+
+    return Scheduler(config, log)
 
 
 class Demo(NamedTuple):
@@ -64,17 +90,26 @@ def demo(tmp_path_factory):
 def run(monkeypatch, capsys, tmp_path):
     """Return a function that runs a command in an empty folder and returns exit code, stdout and stderr.
 
-    The folder is also the data folder.
+    The folder is also the data folder. The bytes ``piped`` are the standard input.
     """
     from fathomer.cli import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FATHOMER_DATA", str(tmp_path))
 
-    def run(*arguments):
+    def run(*arguments, piped=None):
         monkeypatch.setattr(sys, "argv", ["fathomer", *arguments])
+        if piped is not None:
+            monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(piped)))
         with pytest.raises(SystemExit) as caught:
             main()
         return caught.value.code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Advance the clock of a search by a second at every look: a trial then takes about ten."""
+    seconds = count()
+    monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))

@@ -2,11 +2,24 @@
 
 import re
 import shlex
-import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
-FATHOMER = [sys.executable, "-m", "fathomer"]
+import pytest
+
+from fathomer.cli import main
+
+
+class Done(NamedTuple):
+    """What a command has printed, and its exit code."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 def code_blocks(text: str) -> list[tuple[str, str]]:
@@ -35,12 +48,32 @@ def split_session(block: str) -> list[tuple[str, str]]:
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a ``fathomer`` command, optionally with piped ``echo`` input; redirections are ignored."""
+def run(command: str, folder: Path) -> Done:
+    """Run a ``fathomer`` command, optionally with piped ``echo`` input; redirections are ignored.
+
+    It runs in this process, because a new one needs seconds to import its packages.
+    """
     echo, _, command = command.partition(" > ")[0].rpartition(" | ")
-    parts = [*FATHOMER, *shlex.split(command)[1:]]
     piped = "".join(f"{text}\n" for text in shlex.split(echo)[1:])
-    return subprocess.run(parts, cwd=folder, capture_output=True, text=True, input=piped)
+    out, err = StringIO(), StringIO()
+    with (
+        chdir(folder),
+        patch.object(sys, "argv", shlex.split(command)),
+        patch.object(sys, "stdin", TextIOWrapper(BytesIO(piped.encode()))),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    return Done(end.value.code, out.getvalue(), err.getvalue())
+
+
+def run_python(code: str, folder: Path, names: dict[str, Any]) -> str:
+    """Run a block of Python in this process and return its output; it shares names with other blocks."""
+    printed = StringIO()
+    with chdir(folder), redirect_stdout(printed):
+        exec(code, names)
+    return printed.getvalue()
 
 
 def mask_numbers(text: str) -> str:

@@ -61,13 +61,13 @@ def test_it_can_be_cloned_and_its_parameters_set(fitted):
 
 def test_a_grid_search_finds_the_better_setting():
     grid = GridSearchCV(classifier(), {"epochs": [1, 12]}, cv=2)
-    assert grid.fit(TEXTS * 3, LABELS * 3).best_params_ == {"epochs": 12}
+    assert grid.fit(TEXTS * 2, LABELS * 2).best_params_ == {"epochs": 12}
     assert grid.best_score_ >= 0.9
     assert grid.score(TEXTS, LABELS) >= 0.9
 
 
 def test_cross_validation_scores_every_fold():
-    scores = cross_val_score(classifier(epochs=12), TEXTS * 3, LABELS * 3, cv=2)
+    scores = cross_val_score(classifier(epochs=12), TEXTS * 2, LABELS * 2, cv=2)
     assert len(scores) == 2
     assert scores.mean() >= 0.9
 

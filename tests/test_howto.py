@@ -2,13 +2,19 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.documents import blocks, code_blocks, mask_numbers, run, sessions, split_session
+from tests.documents import (
+    blocks,
+    code_blocks,
+    mask_numbers,
+    run,
+    run_python,
+    sessions,
+    split_session,
+)
 from tests.tiny import tiny_examples, write_csv
 
 HOWTO = Path(__file__).parents[1] / "docs" / "howto"
@@ -38,15 +44,9 @@ def skip_without_package(name):
         pytest.importorskip(PACKAGES[name], reason=f"{PACKAGES[name]} is not installed")
 
 
-def run_python(code, folder):
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def assert_python_prints_what_is_shown(name, folder):
     [code], [shown] = blocks(PAGES[name], "python"), blocks(PAGES[name], "text")
-    assert mask_numbers(run_python(code, folder)) == mask_numbers(shown)
+    assert mask_numbers(run_python(code, folder, {})) == mask_numbers(shown)
 
 
 @pytest.mark.parametrize("name", CONSOLE_PAGES)
@@ -63,14 +63,12 @@ def test_the_commands_of_a_page_run(name, folder):
 
 @pytest.mark.parametrize("name", STANDALONE)
 def test_a_standalone_page_prints_what_it_shows(name, tmp_path):
-    code, printed = "", ""
+    names = {}
     for language, content in code_blocks(PAGES[name]):
         if language == "python":  # a later block continues the earlier ones
-            before, code = printed, f"{code}\n{content}"
-            printed = run_python(code, tmp_path)
-            new = printed.removeprefix(before)
+            printed = run_python(content, tmp_path, names)
         elif language == "text":
-            assert new == content
+            assert printed == content
         elif language == "console":
             for command, shown in split_session(content):
                 done = run(command, tmp_path)
@@ -142,12 +140,13 @@ def test_predict_reports_a_bad_row_as_its_page_shows(folder):
     assert message in PAGES["predict"]
 
 
-def test_tune_prints_the_table_that_its_page_shows(tmp_path):
-    """The search is shortened: few texts, and seconds instead of minutes."""
+@pytest.mark.filterwarnings("ignore:.* is experimental")
+def test_tune_prints_the_table_that_its_page_shows(tmp_path, clock):
+    """The search is shortened: few texts, and a clock that runs fast."""
     skip_without_package("tune")
     write_csv(tmp_path / "few.csv", tiny_examples())
     (search, shown), (train, _) = sessions(PAGES["tune"])
-    quick = re.sub(r"trec (.*)--minutes \d+", r"few.csv \1--minutes 0.2", search)
+    quick = re.sub(r"trec (.*)--minutes \d+", r"few.csv \1--minutes 0.5", search)
     done = run(quick, tmp_path)
     assert done.returncode == 0, done.stderr
     printed = done.stdout.splitlines()

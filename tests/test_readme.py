@@ -2,12 +2,11 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.documents import blocks, commands, run
+from tests.documents import blocks, commands, run, run_python
 from tests.tiny import tiny_examples, write_csv
 
 ROOT = Path(__file__).parents[1]
@@ -48,13 +47,10 @@ def test_explain_prints_what_the_readme_shows(folder):
 
 
 def test_the_python_blocks_print_what_the_readme_shows(folder):
-    code = "\n".join(blocks(README, "python"))
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
+    printed = run_python("\n".join(blocks(README, "python")), folder, {})
     [shown] = blocks(README, "text")
-    assert done.stdout.splitlines()[0].split()[0] == shown.splitlines()[0].split()[0] == "positive"
-    assert done.stdout.splitlines()[1] == shown.splitlines()[1]
+    assert printed.splitlines()[0].split()[0] == shown.splitlines()[0].split()[0] == "positive"
+    assert printed.splitlines()[1] == shown.splitlines()[1]
 
 
 def test_the_accuracies_are_what_the_readme_says(demo):

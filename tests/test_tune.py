@@ -2,12 +2,9 @@
 
 import json
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
-from itertools import count
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +13,7 @@ from fathomer.errors import ConfigError, MissingExtraError, TrainingError
 from fathomer.train.fit import fit
 from fathomer.train.prepare import prepare
 from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, tune
+from tests.forked import Forked
 from tests.tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
@@ -36,13 +34,6 @@ def stop_after(trials):
             raise KeyboardInterrupt
 
     return report
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Advance the clock by a second at every look: a trial then takes about ten."""
-    seconds = count()
-    monkeypatch.setattr("fathomer.tune.time", SimpleNamespace(monotonic=lambda: next(seconds)))
 
 
 @pytest.fixture
@@ -119,9 +110,7 @@ def test_a_smaller_limit_also_applies_to_earlier_trials(tmp_path):
 
 
 def test_ctrl_c_saves_the_best_so_far(command, tmp_path):
-    full = [sys.executable, "-m", "fathomer", *command, "--minutes", "5"]
-    process = subprocess.Popen(full, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with process:
+    with Forked(*command, "--minutes", "5", folder=tmp_path) as process:
         while not (line := process.stderr.readline()).startswith("trial 2:"):
             assert line, "the search ended before it was interrupted"
         process.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import FATHOMER, blocks, mask_numbers, sessions
+from tests.documents import blocks, mask_numbers, run, sessions
 from tests.serve.process import service
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -25,10 +25,13 @@ def find(start):
 
 
 def execute(command, folder):
-    parts = shlex.split(command)
-    programs = {"fathomer": FATHOMER, "python": [sys.executable]}
-    parts = [*programs.get(parts[0], parts[:1]), *parts[1:]]
-    done = subprocess.run(parts, cwd=folder, capture_output=True, text=True)
+    """Run a command of the tutorial; return what it prints."""
+    if command.startswith("fathomer "):
+        done = run(command, folder)
+    else:
+        program, *arguments = shlex.split(command)
+        parts = [sys.executable if program == "python" else program, *arguments]
+        done = subprocess.run(parts, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stderr}"
     return done.stdout or done.stderr  # `predict --out` reports on standard error
 

@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
+from tests.forked import Forked
 from tests.tiny import tiny_examples, write_csv
 
 PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
@@ -78,10 +80,9 @@ def test_a_csv_file_becomes_a_csv_file(run, model, tmp_path):
     assert "mean_depth" not in (tmp_path / "answers.csv").read_text(encoding="utf-8")
 
 
-def test_answers_to_a_pipe_can_be_written_to_a_file(model, tmp_path):
-    subprocess.run(
-        [*PREDICT, "-", "--out", "a.jsonl"], input=b"good\n\xff\n", cwd=tmp_path, check=True
-    )
+def test_answers_to_a_pipe_can_be_written_to_a_file(run, model, tmp_path):
+    code, _, err = run("predict", model, "-", "--out", "a.jsonl", piped=b"good\n\xff\n")
+    assert (code, err) == (0, "a.jsonl: 2 texts answered\n")
     lines = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["truncated"] for line in lines] == [False, False]
 
@@ -101,10 +102,8 @@ def test_a_run_cannot_be_resumed_with_another_model(run, model, tmp_path):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
     write_csv(tmp_path / "t.csv", tiny_examples(20_000))
-    command = [*PREDICT, "t.csv", "--out", "a.csv"]
     partial = tmp_path / "a.csv.partial"
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with process:
+    with Forked("predict", model, "t.csv", "--out", "a.csv", folder=tmp_path) as process:
         while not (partial.exists() and partial.stat().st_size):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)
@@ -128,15 +127,14 @@ def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
     assert {path.name for path in tmp_path.iterdir()} == {"model", "t.csv", "a.csv", "straight.csv"}
 
 
-def test_a_pipe_can_be_named_as_a_file(model, tmp_path):
-    done = subprocess.run(
-        [*PREDICT, "/dev/stdin"],
-        input=b"good film\n",
-        capture_output=True,
-        cwd=tmp_path,
-        check=True,
-    )
-    assert json.loads(done.stdout)["label"] in ("negative", "positive")
+def test_a_pipe_can_be_named_as_a_file(run, model):
+    source, target = os.pipe()
+    os.write(target, b"good film\n")
+    os.close(target)
+    code, out, err = run("predict", model, f"/dev/fd/{source}")
+    os.close(source)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["label"] in ("negative", "positive")
 
 
 def test_a_closed_standard_input_is_reported(run, model, monkeypatch):
@@ -162,10 +160,11 @@ def test_answers_do_not_replace_a_device(run, model, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_answers_are_utf_8_in_any_locale(model, tmp_path, encoding):
-    done = subprocess.run(
-        [*PREDICT, "--depths"], input="good 😀 film\n".encode(), capture_output=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": encoding}, check=True,
-    )  # fmt: skip
-    words = json.loads(done.stdout.decode("utf-8"))["words"]
+def test_answers_are_utf_8_in_any_locale(run, model, monkeypatch, encoding):
+    printed = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(printed, encoding=encoding))
+    code, _, err = run("predict", model, "--depths", piped="good 😀 film\n".encode())
+    assert (code, err) == (0, "")
+    sys.stdout.flush()
+    words = json.loads(printed.getvalue().decode("utf-8"))["words"]
     assert [word["text"] for word in words] == ["good", "😀", "film"]

@@ -2,11 +2,10 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 from fathomer.cli.train import training_recipe
 from fathomer.config import Recipe
+from tests.forked import Forked
 from tests.tiny import tiny_examples, write_csv
 
 
@@ -71,11 +70,9 @@ def test_the_default_recipe_is_that_of_the_corpus():
     )
 
 
-def test_ctrl_c_saves_the_best_epoch_and_resume_continues(data, recipe, tmp_path):
-    command = [sys.executable, "-m", "fathomer", "train", data, "--out", "model"]
-    command += ["--recipe", recipe, "--set", "train.epochs=400"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with process:
+def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp_path):
+    command = ["train", data, "--out", "model", "--recipe", recipe, "--set", "train.epochs=400"]
+    with Forked(*command, folder=tmp_path) as process:
         while not (line := process.stderr.readline()).startswith("epoch 2/"):
             assert line, "training ended before it was interrupted"
         process.send_signal(signal.SIGINT)
@@ -90,16 +87,13 @@ def test_ctrl_c_saves_the_best_epoch_and_resume_continues(data, recipe, tmp_path
     assert 2 <= done < 400
     checkpoint = tmp_path / "model" / "checkpoint.safetensors"
     kept = checkpoint.read_bytes()
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert again.returncode == 2
-    assert again.stderr.startswith("fathomer: model: ")
-    assert "--resume" in again.stderr
-    assert "model/checkpoint.safetensors" in again.stderr
+    code, _, err = run(*command)
+    assert code == 2
+    assert err.startswith("fathomer: model: ")
+    assert "--resume" in err
+    assert "model/checkpoint.safetensors" in err
     assert checkpoint.read_bytes() == kept
-    resumed = subprocess.Popen(
-        [*command, "--resume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    with resumed:
+    with Forked(*command, "--resume", folder=tmp_path) as resumed:
         resumed.stderr.readline()
         first = resumed.stderr.readline()
         resumed.kill()

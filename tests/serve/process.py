@@ -4,10 +4,10 @@ import http.client
 import json
 import select
 import socket
-import subprocess
-import sys
 from contextlib import contextmanager
 from typing import NamedTuple
+
+from tests.forked import Forked
 
 LOOPBACK = "127.0.0.1"
 PREDICT = b"POST /v1/predict HTTP/1.1\r\nhost: x\r\n"
@@ -27,7 +27,7 @@ def question(*texts, **settings):
 class Service(NamedTuple):
     """A running service."""
 
-    process: subprocess.Popen
+    process: Forked
     port: int
 
     def connect(self):
@@ -78,15 +78,14 @@ def readable(connection, seconds):
 @contextmanager
 def service(folder, *options):
     """Start ``fathomer serve`` on a free port; stop it with SIGTERM."""
-    command = [sys.executable, "-m", "fathomer", "serve", str(folder), "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stderr.readline()
-        assert line.startswith("serving "), line + process.stderr.read()
-        yield Service(process, int(line.rsplit(":", 1)[1]))
-    finally:
-        process.terminate()
+    with Forked("serve", str(folder), "--port", "0", *options) as process:
         try:
-            process.communicate(timeout=60)
+            line = process.stderr.readline()
+            assert line.startswith("serving "), line + process.stderr.read()
+            yield Service(process, int(line.rsplit(":", 1)[1]))
         finally:
-            process.kill()
+            process.terminate()
+            try:
+                process.wait(timeout=60)
+            finally:
+                process.kill()

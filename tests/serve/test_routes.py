@@ -2,14 +2,13 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 from fathomer.train.fit import fit
+from tests.forked import Forked
 from tests.serve.process import service
 from tests.tiny import TINY, tiny_artifact, tiny_examples
 
@@ -218,9 +217,7 @@ def test_a_usage_error_is_one_line(run, model, tmp_path, arguments, message):
 )
 def test_an_unavailable_address_is_a_one_line_error(running, model, host, reason):
     port = str(running.port)
-    command = [sys.executable, "-m", "fathomer", "serve", str(model)]
-    done = subprocess.run(
-        [*command, "--host", host, "--port", port], capture_output=True, text=True, timeout=120
-    )
-    expected = f"fathomer: cannot listen on {host} port {port}: {reason}\n"
-    assert (done.returncode, done.stderr) == (2, expected)
+    with Forked("serve", str(model), "--host", host, "--port", port) as process:
+        message = process.stderr.read()
+    assert message == f"fathomer: cannot listen on {host} port {port}: {reason}\n"
+    assert process.returncode == 2

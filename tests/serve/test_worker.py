@@ -1,6 +1,7 @@
 """Worker processes, on their own and behind a service."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,20 +130,36 @@ def test_a_worker_exits_only_at_the_end_of_its_input(model):
 REQUESTS = [question(f"The film was lovely {n}.", "bad") for n in range(20)]
 
 
-def test_a_service_with_workers_predicts_what_the_predictor_does(model):
+@pytest.fixture(scope="module")
+def two_workers(model):
+    """A service with two workers, for all tests that leave it with two."""
+    limits = ("--limit", "batch_words=8", "--limit", "deadline_seconds=60")
+    with service(model, "--workers", "2", *limits) as found:
+        yield found
+
+
+def answered(service):
+    """Return the number of predictions that a service has answered with 200."""
+    page = service.ask("GET", "/metrics")[2].decode()
+    found = re.search(
+        r'^fathomer_requests_total{path="/v1/predict",status="200"} (.+)$', page, re.M
+    )
+    return float(found[1]) if found else 0
+
+
+def test_a_service_with_workers_predicts_what_the_predictor_does(two_workers):
     expected = [p.to_dict(words=True) for p in Predictor(tiny_artifact()).predict(TEXTS)]
-    with service(model, "--workers", "2", "--limit", "batch_words=8") as found:
-        assert len(workers_of(found.process.pid)) == 2
-        status, content = found.predict(TEXTS, depths=True)  # in several batches, by both workers
-        assert status == 200
-        for answer, wanted in zip(content["predictions"], expected, strict=True):
-            assert answer["words"] == wanted["words"]
-            assert answer["probabilities"] == pytest.approx(wanted["probabilities"], abs=1e-5)
-        with ThreadPoolExecutor(32) as clients:
-            answers = clients.map(lambda n: found.predict([f"The film was good {n}."]), range(400))
-            assert {status for status, _ in answers} == {200}
-        page = found.ask("GET", "/metrics")[2].decode()
-        assert 'fathomer_requests_total{path="/v1/predict",status="200"} 401.0' in page
+    assert len(workers_of(two_workers.process.pid)) == 2
+    before = answered(two_workers)
+    status, content = two_workers.predict(TEXTS, depths=True)  # in several batches, by both workers
+    assert status == 200
+    for answer, wanted in zip(content["predictions"], expected, strict=True):
+        assert answer["words"] == wanted["words"]
+        assert answer["probabilities"] == pytest.approx(wanted["probabilities"], abs=1e-5)
+    with ThreadPoolExecutor(32) as clients:
+        answers = clients.map(lambda n: two_workers.predict([f"A good film {n}."]), range(400))
+        assert {status for status, _ in answers} == {200}
+    assert answered(two_workers) - before == 401
 
 
 def test_a_signal_to_all_processes_loses_no_accepted_request(model):
@@ -159,27 +176,25 @@ def test_a_signal_to_all_processes_loses_no_accepted_request(model):
         assert all(map(gone, workers))
 
 
-def test_a_service_survives_the_death_of_its_workers(model):
-    with service(model, "--workers", "2") as found:
-        for pid in workers_of(found.process.pid):
-            os.kill(pid, signal.SIGKILL)
-        statuses = [found.predict(["good film"])[0] for _ in range(6)]
-        assert statuses.count(500) <= 2  # at most one per worker that died
-        assert statuses[-1] == 200
-        assert len(workers_of(found.process.pid)) == 2
+def test_a_service_survives_the_death_of_its_workers(two_workers):
+    for pid in workers_of(two_workers.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    statuses = [two_workers.predict(["good film"])[0] for _ in range(6)]
+    assert statuses.count(500) <= 2  # at most one per worker that died
+    assert statuses[-1] == 200
+    assert len(workers_of(two_workers.process.pid)) == 2
 
 
-def test_workers_that_die_while_idle_are_replaced_before_the_next_request(model):
-    with service(model, "--workers", "2", "--limit", "deadline_seconds=60") as found:
-        first = workers_of(found.process.pid)
-        for pid in first:
-            os.kill(pid, signal.SIGKILL)
-        assert all(map(gone, first))
-        end = time.monotonic() + 60
-        while found.ask("GET", "/v1/health/ready")[0] != 200:
-            assert time.monotonic() < end, "no new workers"
-            time.sleep(0.1)
-        assert [found.predict(["good film"])[0] for _ in range(4)] == [200] * 4
+def test_workers_that_die_while_idle_are_replaced_before_the_next_request(two_workers):
+    first = workers_of(two_workers.process.pid)
+    for pid in first:
+        os.kill(pid, signal.SIGKILL)
+    assert all(map(gone, first))
+    end = time.monotonic() + 60
+    while two_workers.ask("GET", "/v1/health/ready")[0] != 200:
+        assert time.monotonic() < end, "no new workers"
+        time.sleep(0.1)
+    assert [two_workers.predict(["good film"])[0] for _ in range(4)] == [200] * 4
 
 
 def test_a_worker_imports_nothing_from_the_current_folder(model, tmp_path):
