@@ -105,6 +105,7 @@ def train(
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)
+    log = _epoch_log(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
@@ -113,7 +114,7 @@ def train(
     announce(splits.source, out, resume=resume)
     settings = given if chosen else automatic_settings(splits, changes)
     baseline = baseline and has_baseline(splits, settings)
-    watch = _watch(track, out, settings.train.epochs)
+    watch = _watch(log, settings.train.epochs)
     check_splits(splits)
     try:
         fitted = fit(
@@ -133,15 +134,16 @@ def train(
         exit_stopped(out)
 
 
-def _watch(tracker: str | None, out: Path, epochs: int) -> "Watch":
-    """Return a function that shows the progress and, if a tracker is named, logs the epochs."""
+def _watch(log: "Watch", epochs: int) -> "Watch":
+    """Return a function that shows the progress and logs the epochs."""
     from fathomer.cli.progress import show_training
 
-    log, messages = _epoch_log(tracker, out), messages_console()
+    messages = messages_console()
     return lambda events: log(show_training(events, messages, epochs=epochs))
 
 
 def _epoch_log(tracker: str | None, out: Path) -> "Watch":
+    """Return a function that logs the epochs, if a tracker is named."""
     from fathomer.train.tracking import TRACKERS, track
 
     if tracker is None:
