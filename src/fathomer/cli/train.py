@@ -112,7 +112,8 @@ def train(
     read = partial(open_dataset, options=options, data_dir=data_dir)
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
     announce(splits.source, out, resume=resume)
-    settings = given if chosen else automatic_settings(splits, changes)
+    stopped = out / CHECKPOINT if resume else None
+    settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
     baseline = baseline and has_baseline(splits, settings)
     watch = _watch(log, settings.train.epochs)
     check_splits(splits)
