@@ -178,6 +178,17 @@ def test_other_models_are_refused(run, tmp_path):
     assert not (tmp_path / "model.onnx").exists()
 
 
+def test_a_model_with_ngrams_is_refused_unless_they_have_no_share(tmp_path):
+    recipe = TINY.updated({"model": {"ngrams": True}, "train": {"epochs": 1}})
+    artifact = fit(tiny_examples(), recipe).artifact
+    artifact.network.ngrams.share.fill_(0.25)
+    with pytest.raises(ExportError, match=r"n-grams cannot be exported; .*model\.ngrams=false"):
+        export(Predictor(artifact), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+    artifact.network.ngrams.share.zero_()
+    assert export(Predictor(artifact), tmp_path / "model.onnx").largest_difference < 1e-4
+
+
 def test_an_output_that_cannot_be_written_is_refused_before_the_model_is_loaded(
     run, tmp_path, monkeypatch
 ):

@@ -64,6 +64,10 @@ def serialise(artifact: Artifact) -> bytes:
     if not isinstance(network, DepthAdaptiveNetwork):
         name = artifact.recipe.model.name
         raise ExportError(f"the model {name} cannot be exported; only fathomer can")
+    if network.ngrams is not None and float(network.ngrams.share) > 0:
+        raise ExportError(
+            "a model with n-grams cannot be exported; train it with --set model.ngrams=false"
+        )
     tensors = (*network.parameters(), *network.buffers())
     if sum(tensor.numel() * 4 for tensor in tensors) > MAX_BYTES:
         raise ExportError("the model is larger than 2 GB, the limit of an ONNX file")
