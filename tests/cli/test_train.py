@@ -119,6 +119,18 @@ def test_tfidf_is_left_out_if_there_is_nothing_to_score_it_on(run, data, recipe,
         assert "baseline" not in json.loads(out)
 
 
+def test_tfidf_is_left_out_if_the_texts_have_no_words_that_it_could_use(run, tmp_path):
+    rows = "a b c,x\nd e f,y\n" * 10
+    (tmp_path / "letters.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+    command = ("train", "letters.csv", "--out", "m", "--set", "train.epochs=1")
+    code, out, err = run(*command, "--test", "letters.csv", "--json")
+    assert code == 0, err
+    assert err.endswith("\nTF-IDF cannot be trained on these texts: no word occurs often enough\n")
+    found = json.loads(out)
+    assert found["ngrams"] == {"share": 0.0, "count": 0}
+    assert (found["test"]["examples"], "baseline" in found) == (20, False)
+
+
 def test_tfidf_is_left_out_if_there_are_very_many_texts(run, data, recipe, monkeypatch):
     monkeypatch.setattr("fathomer.train.automatic.MANY_TEXTS", 50)
     code, out, err = run("train", data, "--out", "m", "--recipe", recipe)
