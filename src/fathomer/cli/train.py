@@ -42,7 +42,7 @@ MatchParameters = Annotated[
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(metavar="R.toml", help="Recipe of settings: a file, or a shipped name."),
+    typer.Option(metavar="R.toml", help="Recipe of settings: a file, a shipped name, or paper."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
