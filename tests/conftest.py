@@ -81,7 +81,7 @@ def demo(tmp_path_factory):
     """Train the demo on the command line, once for all tests."""
     folder = tmp_path_factory.mktemp("demo") / "model"
     command = [sys.executable, "-m", "fathomer", "train", "demo", "--out", str(folder)]
-    done = subprocess.run([*command, "--baseline", "--json"], capture_output=True, text=True)
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Demo(folder, json.loads(done.stdout), done.stderr)
 

@@ -15,6 +15,8 @@ import fathomer
 from fathomer import errors
 from fathomer.cli import app
 from fathomer.config import Recipe, Section
+from fathomer.train import automatic
+from fathomer.train.automatic import DataSize, automatic_recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -28,6 +30,7 @@ def settings_page() -> str:
         "the paper where it states them.",
         "",
     ]
+    lines += _rule()
     for section in fields(Recipe()):
         lines += [f"## {section.name}", "", "| setting | default | meaning |", "|---|---|---|"]
         lines += [
@@ -36,6 +39,47 @@ def settings_page() -> str:
         ]
         lines.append("")
     return "\n".join(lines)
+
+
+def _rule() -> list[str]:
+    """Return the section on settings that follow from the data."""
+    low, high = automatic.BATCH_WORDS
+    least, most = automatic.EPOCHS
+    few, many = (
+        automatic_recipe(DataSize(texts, 100 * texts)) for texts in (1, automatic.MANY_TEXTS)
+    )
+    steps, threshold = automatic.STEPS_PER_EPOCH, f"{automatic.FEW_TEXTS:,} texts"
+    rows = {
+        "model.hidden_size": f"{few.model.hidden_size} below {threshold}, "
+        f"else {many.model.hidden_size}",
+        "model.max_depth": f"{many.model.max_depth}",
+        "model.word_size": f"{many.model.word_size}, unless vectors are given",
+        "model.word_dropout": f"{many.model.word_dropout}",
+        "model.hidden_dropout": f"{many.model.hidden_dropout}",
+        "model.ngrams": f"`True` up to {automatic.MANY_TEXTS:,} texts",
+        "train.batch_words": f"the training words divided by {steps}, in whole hundreds from {low} to "
+        f"{high:,}: about {steps} steps per epoch",
+        "train.epochs": f"enough for {automatic.STEPS:,} steps, from {least} to {most}; fewer if "
+        "`--minutes` requires it",
+        "train.keep": f"`{many.train.keep}`",
+        "train.precision": "`bfloat16` on processors with AVX512_BF16 or AMX, else `float32`",
+        "train.held_out": f"{few.train.held_out} below {threshold}, else {many.train.held_out}",
+    }
+    return [
+        "## Settings that follow from the data",
+        "",
+        "Without `--recipe`, `fathomer train` chooses these settings and prints the main ones. `--set`",
+        "changes any of them. All other settings keep their defaults.",
+        "",
+        "| setting | value |",
+        "|---|---|",
+        *(f"| `{name}` | {value} |" for name, value in rows.items()),
+        "",
+        "`--recipe paper` trains with the paper's settings instead: the defaults below, with the epochs and",
+        "batches of a corpus that has its own recipe. Without `--recipe`, the demo corpus is trained with the",
+        "recipe `demo`.",
+        "",
+    ]
 
 
 def commands_page() -> str:

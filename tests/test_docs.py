@@ -177,5 +177,6 @@ def test_the_options_and_settings_of_a_command_exist(command):
     if recipe := given.get("recipe"):
         assert recipe in (
             *shipped_recipes(),
+            "paper",
             "tuned.toml",
         )  # tuned.toml is written by fathomer tune

@@ -7,6 +7,7 @@ from fathomer.errors import ConfigError, MissingFileError
 from fathomer.model import DepthAdaptiveNetwork
 from fathomer.recipes import (
     FOLDER,
+    chosen_recipe,
     find_recipe,
     shipped_recipes,
     starting_recipe,
@@ -52,6 +53,19 @@ def test_the_named_recipe_comes_before_that_of_the_corpus(empty_folder):
     assert starting_recipe("trec", "small") == find_recipe("small")
     assert starting_recipe("amazon16/books") == find_recipe("amazon16")
     assert starting_recipe("mine.csv") == Recipe()
+
+
+def test_without_a_recipe_the_settings_follow_from_the_data_except_for_the_demo():
+    assert chosen_recipe("mine.csv", None) is None
+    assert chosen_recipe("trec", None) is None
+    assert chosen_recipe("demo", None) == find_recipe("demo")
+    assert chosen_recipe("demo", "small") == chosen_recipe("mine.csv", "small")
+
+
+def test_the_recipe_paper_is_that_of_the_corpus_or_the_defaults():
+    assert chosen_recipe("mine.csv", "paper") == Recipe()
+    assert chosen_recipe("trec", "paper") == find_recipe("trec")
+    assert chosen_recipe("amazon16/books", "paper") == find_recipe("amazon16")
 
 
 @pytest.mark.parametrize(

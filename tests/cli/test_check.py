@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from tests.data import small
-from tests.tiny import TINY, tiny_examples, write_csv
+from tests.tiny import tiny_examples, write_csv
 
 
 @pytest.fixture
@@ -27,12 +27,11 @@ def test_findings_are_printed_with_their_lines(run, data, tmp_path):
     assert "lines" in out.partition("note: data.csv: ")[2]  # the short opinions repeat themselves
 
 
-def test_the_suggested_command_runs(run, data, tmp_path):
-    (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
+def test_the_suggested_command_runs(run, data, recipe):
     found = json.loads(run("check", data, "--test", data, "--json")[1])
-    command = found["command"].replace("--recipe small", "--recipe tiny.toml")
-    assert "--test data.csv" in command
-    code, _, err = run(*shlex.split(command)[1:])
+    command = found["command"]
+    assert command == "fathomer train data.csv --out model --test data.csv"
+    code, _, err = run(*shlex.split(command)[1:], "--recipe", recipe)
     assert code == 0, err
     found = json.loads(run("check", "demo", "--data-dir", "my data", "--json")[1])
     assert shlex.split(found["command"])[-2:] == ["--data-dir", "my data"]
@@ -90,7 +89,7 @@ def test_a_folder_is_an_error_in_the_data(run, tmp_path):
     assert "error: folder.csv: expected a file, found a folder" in out
 
 
-def test_a_corpus_is_checked_with_its_test_set_and_its_own_recipe(run, tmp_path):
+def test_a_corpus_is_checked_with_its_test_set(run, tmp_path):
     code, out, _ = run("check", "demo")
     assert code == 0
     assert "demo (test part): 600 examples\n" in out
@@ -110,7 +109,7 @@ def test_a_file_with_the_name_of_a_recipe_is_not_read_as_one(run, data, tmp_path
 
 def test_the_suggested_command_overwrites_no_model(run, data, tmp_path):
     (tmp_path / "model").mkdir()
-    assert "--out model-2 " in run("check", data)[1]
+    assert run("check", data)[1].endswith("\nfathomer train data.csv --out model-2\n")
 
 
 def test_long_lists_of_labels_are_shortened(run, tmp_path):

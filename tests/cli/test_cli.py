@@ -69,8 +69,7 @@ PREDICT = ["predict", "model", "data.csv"]
             ["--track tensorbord: ", "did you mean 'tensorboard'?"],
         ),
         ([*TRAIN, "--test", "one.csv"], ["label 'a' ", "2 of 2 examples"]),
-        ([*TRAIN, "--baseline", "--set", "train.held_out=0"], ["--baseline ", "--test"]),
-        (["train", "two.csv", "--out", "new", "--baseline"], ["--baseline ", "--held-out"]),
+        ([*TRAIN, "--minutes", "-1"], ["minutes must be at least 0, not -1"]),
         ([*TRAIN, "--resume"], ["new/checkpoint.safetensors: "]),
         (["train", "data.csv", "--out", "."], [".: holds other files"]),
         (["train", "data.csv", "--out", "data.csv"], ["data.csv: is a file"]),
@@ -108,7 +107,6 @@ def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, part
     (tmp_path / "list.json").write_text("[]", encoding="utf-8")
     (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04")
     (tmp_path / "one.csv").write_text("text,label\nx,a\ny,a\n", encoding="utf-8")
-    (tmp_path / "two.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
     (tmp_path / "bad.txt").write_text("a 1 2 3\nb 1 2\nc 1 2 3\nd 1 2 3\n", encoding="utf-8")
     code, out, err = run(*arguments)
     line = err.splitlines()[-1]

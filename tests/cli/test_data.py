@@ -186,13 +186,6 @@ def test_the_coverage_of_vectors_is_printed_and_stored(run, mr, tmp_path):
     assert 0.6 < found["words"] < 0.65
 
 
-def test_training_picks_the_recipe_of_its_corpus():
-    from fathomer.cli.train import training_recipe
-
-    assert training_recipe("amazon16/books", None, [], None).train.held_out == 0
-    assert training_recipe("trec", None, [], None).train.held_out == 0.1
-
-
 def test_the_real_trec_is_checked_from_the_command_line(run):
     folder = real_data("trec")
     code, out, _ = run("data", "check", "trec", "--json", "--data-dir", str(folder))

@@ -1,19 +1,29 @@
 """The command train: from a file to a model; what is printed, saved and resumed."""
 
 import json
+import re
 import signal
+from dataclasses import replace
+from pathlib import Path
 
-from fathomer.cli.train import training_recipe
+import pytest
+
+from fathomer.cli.settings import Changes
+from fathomer.cli.training_result import print_result
 from fathomer.config import Recipe
+from fathomer.errors import ConfigError
+from fathomer.train.automatic import DataSize, automatic_recipe
 from tests.forked import Forked
-from tests.tiny import tiny_examples, write_csv
+from tests.tiny import tiny_artifact, tiny_examples, write_csv
 
 
 def test_a_csv_file_becomes_a_model_that_can_be_evaluated(run, data, recipe, tmp_path):
-    code, out, err = run("train", data, "--out", "model", "--recipe", recipe, "--seed", "3")
+    options = ["--recipe", recipe, "--seed", "3", "--no-baseline"]
+    code, out, err = run("train", data, "--out", "model", *options)
     assert code == 0, err
     assert err.startswith("data.csv: 60 examples read\nepoch 1/4  loss ")
     assert "held out" in out
+    assert "TF-IDF" not in out
     assert out.endswith("the model is in model\n")
     assert not (tmp_path / "model" / "checkpoint.safetensors").exists()
     config = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
@@ -25,12 +35,12 @@ def test_a_csv_file_becomes_a_model_that_can_be_evaluated(run, data, recipe, tmp
 
 
 def test_json_output_is_one_object_with_scores_and_history(run, data, recipe):
-    code, out, _ = run("train", data, "--out", "m", "--recipe", recipe, "--baseline", "--json")
+    code, out, _ = run("train", data, "--out", "m", "--recipe", recipe, "--json")
     found = json.loads(out)
     assert code == 0
     assert found["labels"] == ["negative", "positive"]
     assert found["epochs"] == len(found["history"]) == 4
-    assert found["baseline"]["accuracy"] <= 1
+    assert found["baseline"]["accuracy"] == found["baseline"]["held_out"]["accuracy"] <= 1
     assert found["command"].startswith("fathomer train data.csv --out m")
 
 
@@ -40,34 +50,142 @@ def test_files_can_be_given_as_held_out_and_test_sets(run, data, recipe, tmp_pat
     code, out, _ = run("train", data, "--out", "m", *arguments)
     found = json.loads(out)
     assert code == 0
-    assert found["held_out"]["examples"] == found["test"]["examples"] == 20
+    baseline = found["baseline"]
+    for scores in (found["held_out"], found["test"], baseline, baseline["held_out"]):
+        assert scores["examples"] == 20
     stored = json.loads((tmp_path / "m" / "metrics.json").read_text(encoding="utf-8"))
     assert stored["test"] == found["test"]
 
 
 def test_replacing_a_model_is_announced(run, model, data, recipe):
-    _, _, err = run("train", data, "--out", model, "--recipe", recipe)
+    _, _, err = run("train", data, "--out", model, "--recipe", recipe, "--no-baseline")
     assert err.startswith("model: the existing model will be replaced\n")
 
 
 def test_brackets_in_a_file_name_are_printed_as_they_are(run, recipe, tmp_path):
     write_csv(tmp_path / "a[red].csv", tiny_examples())
-    _, _, err = run("train", "a[red].csv", "--out", "new", "--recipe", recipe)
+    _, _, err = run("train", "a[red].csv", "--out", "new", "--recipe", recipe, "--no-baseline")
     assert err.startswith("a[red].csv: 60 examples read\n")
 
 
 def test_training_twice_writes_identical_files(run, data, recipe, tmp_path):
     for out in ("one", "two"):
-        assert run("train", data, "--out", out, "--recipe", recipe)[0] == 0
+        assert run("train", data, "--out", out, "--recipe", recipe, "--no-baseline")[0] == 0
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_the_default_recipe_is_that_of_the_corpus():
-    assert training_recipe("demo", None, []).model.hidden_size == 64
-    assert training_recipe("data.csv", None, ["train.epochs=2"], 5) == Recipe().updated(
-        {"train": {"epochs": 2, "seed": 5}}
+def test_options_change_settings_whatever_the_recipe():
+    changes = Changes(["train.epochs=2", "train.seed=4"], seed=5, model="bilstm", minutes=3)
+    for recipe in (Recipe(), automatic_recipe(DataSize(50, 1000))):
+        changed = changes.applied(recipe)
+        settings = {"epochs": 2, "seed": 5, "minutes": 3.0}
+        assert changed == recipe.updated({"model": {"name": "bilstm"}, "train": settings})
+    with pytest.raises(ConfigError, match="did you mean 'fathomer'"):
+        Changes([], model="fathomr").applied(Recipe())
+
+
+def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path):
+    changed = ["--set", "train.epochs=1", "--set", "model.max_depth=2"]
+    code, out, err = run("train", data, "--out", "m", "--test", data, *changed)
+    assert code == 0, err
+    assert re.search(
+        r"^data\.csv: 60 examples read\nsettings: hidden size 100, max depth 2, 1 epochs, "
+        r"200 words per batch, \w+, n-grams; about \d+ seconds\nepoch 1/1  loss ",
+        err,
     )
+    rows = [re.split(r" {2,}", line) for line in out.splitlines()]
+    assert [row[:2] for row in rows[1:5]] == [
+        ["held out", "12"],
+        ["held out, TF-IDF with logistic regression", "12"],
+        ["test", "60"],
+        ["test, TF-IDF with logistic regression", "60"],
+    ]
+    config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
+    assert config["recipe"]["model"]["ngrams"] is True
+
+
+def test_tfidf_itself_is_trained_without_settings_or_another_baseline(run, data):
+    code, out, err = run("train", data, "--out", "m", "--model", "tfidf")
+    assert (code, "settings:" in err, "TF-IDF with" in out) == (0, False, False)
+
+
+def test_tfidf_is_left_out_if_there_is_nothing_to_score_it_on(run, data, recipe, tmp_path):
+    (tmp_path / "two.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
+    for file, options in ((data, ["--set", "train.held_out=0"]), ("two.csv", [])):
+        code, out, err = run("train", file, "--out", "m", "--recipe", recipe, *options, "--json")
+        assert code == 0, err
+        assert "baseline" not in json.loads(out)
+
+
+def test_tfidf_is_left_out_if_the_texts_have_no_words_that_it_could_use(run, tmp_path):
+    rows = "a b c,x\nd e f,y\n" * 10
+    (tmp_path / "letters.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+    command = ("train", "letters.csv", "--out", "m", "--set", "train.epochs=1")
+    code, out, err = run(*command, "--test", "letters.csv", "--json")
+    assert code == 0, err
+    assert err.endswith("\nTF-IDF cannot be trained on these texts: no word occurs often enough\n")
+    found = json.loads(out)
+    assert found["ngrams"] == {"share": 0.0, "count": 0}
+    assert (found["test"]["examples"], "baseline" in found) == (20, False)
+
+
+def test_tfidf_is_left_out_if_there_are_very_many_texts(run, data, recipe, monkeypatch):
+    monkeypatch.setattr("fathomer.train.automatic.MANY_TEXTS", 50)
+    code, out, err = run("train", data, "--out", "m", "--recipe", recipe)
+    assert (code, "TF-IDF" in out) == (0, False)
+    assert "\nTF-IDF is left out: more than 50 texts\n" in err
+
+
+@pytest.mark.parametrize(("ours", "better"), [(0.86, True), (0.88, False), (0.95, False)])
+@pytest.mark.parametrize("where", ["held_out", "test"])
+def test_a_better_tfidf_is_reported_beyond_one_standard_error(ours, better, where, capsys):
+    """With 100 texts and an accuracy of 90 %, the standard error is 3 points."""
+    metrics = tiny_artifact().metrics
+    found = {**metrics["held_out"], "examples": 100}
+    baseline = {**found, "accuracy": 0.9, "name": "TF-IDF", "held_out": {**found, "accuracy": 1.0}}
+    metrics = {**metrics, where: {**found, "accuracy": ours}, "baseline": baseline}
+    artifact = replace(tiny_artifact(), metrics=metrics)
+    print_result(artifact, Path("m"), matched=False, as_json=False)
+    last = capsys.readouterr().out.splitlines()[-1]
+    verdict = f"TF-IDF is better on these 100 texts: 90.0% against {ours:.1%}; "
+    assert last.startswith(verdict if better else "best epoch ")
+
+
+def test_a_time_limit_ends_training_with_a_model_that_can_be_used(run, data, recipe, tmp_path):
+    options = ["--recipe", recipe, "--minutes", "0.0001", "--no-baseline"]
+    code, out, err = run("train", data, "--out", "m", *options)
+    assert code == 0, err
+    assert "\nbest epoch 1 of 1; the model is in m\n" in out
+    assert not (tmp_path / "m" / "checkpoint.safetensors").exists()
+    assert run("evaluate", "m", data)[0] == 0
+
+
+def test_a_run_with_a_time_limit_is_resumed_with_the_epochs_it_began_with(
+    run, data, monkeypatch, interrupt
+):
+    command = ("train", data, "--out", "m", "--minutes", "2", "--no-baseline")
+
+    def epochs_take(minutes):
+        monkeypatch.setattr(
+            "fathomer.train.automatic.estimate_seconds",
+            lambda recipe, size: 60 * minutes * recipe.train.epochs,
+        )
+
+    epochs_take(1)
+    with monkeypatch.context() as patch:
+        patch.setattr("fathomer.train.fit.calibrate", interrupt)
+        code, _, err = run(*command)
+    assert code == 130
+    assert ", 2 epochs, " in err
+    epochs_take(0.25)  # now eight epochs would fit
+    code, _, err = run(*command, "--resume", "--set", "train.epochs=9")
+    assert code == 2
+    assert "was made with train.epochs = 2, now it is 9" in err
+    code, out, err = run(*command, "--resume")
+    assert code == 0, err
+    assert ", 2 epochs, " in err
+    assert " of 2; the model is in m\n" in out
 
 
 def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp_path):

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import replace
 
-from fathomer.config import Recipe
 from fathomer.data.check import check_corpus, check_demo, suggest_command
 from fathomer.data.datasets import CORPORA
 from fathomer.data.reading import ReadOptions
@@ -106,27 +105,12 @@ def test_the_demo_corpus_has_no_duplicates_at_all():
     assert (report["duplicates_across_splits"], report["empty"]) == (0, 0)
 
 
-def test_small_data_gets_more_steps_and_more_held_out_texts(tmp_path, monkeypatch):
+def test_the_suggested_command_names_the_files_and_leaves_the_settings_to_the_data(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    recipe = Recipe().updated({"text": {"max_words": 50}})
-
-    def suggested(rows, files=None):
-        survey = survey_file(write_table("a.csv", rows), ReadOptions())
-        return suggest_command(survey, files or {}, recipe=recipe, recipe_name="small")
-
-    small_data = suggested(HEALTHY)
-    assert small_data[:7] == ["fathomer", "train", "a.csv", "--out", "model", "--recipe", "small"]
-    settings = dict(pair.split("=") for pair in small_data[8::2])
-    assert settings == {
-        "train.batch_words": "100",
-        "train.epochs": "30",
-        "train.held_out": "0.2",
-    }
-    given = suggested(HEALTHY, {"--test": "t.csv", "--held-out": "h.csv"})
-    assert given[7:11] == ["--test", "t.csv", "--held-out", "h.csv"]
-    assert "train.held_out=0.2" not in given
-    medium = suggested([("word " * 50, label) for _, label in HEALTHY * 4])  # 24,000 words
-    assert medium[8::2] == ["train.batch_words=200", "train.epochs=13"]
-    assert suggested([("word " * 50, "good")] * 8000)[7:] == []
-    long_text = suggested([*HEALTHY, ("word " * 400_000, "good")])  # truncated to 50 words
-    assert "train.epochs=30" in long_text
+    survey = survey_file(write_table("a.csv", HEALTHY), ReadOptions())
+    assert suggest_command(survey, {}) == ["fathomer", "train", "a.csv", "--out", "model"]
+    files = {"--test": "t.csv", "--held-out": "h.csv"}
+    command = suggest_command(survey, files, out="model-2")
+    assert command[3:] == ["--out", "model-2", "--test", "t.csv", "--held-out", "h.csv"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fathomer.config import Recipe
+from fathomer.config import TextConfig
 from fathomer.data.check import suggest_command
 from fathomer.data.examples import Example, Examples
 from fathomer.data.findings import find_problems
@@ -12,7 +12,7 @@ from fathomer.data.reading import ReadOptions
 from fathomer.data.survey import survey_examples, survey_file
 from tests.data.small import HEALTHY, write_table
 
-RECIPE = Recipe().updated({"text": {"max_words": 50}})
+CONFIG = TextConfig(max_words=50)
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,11 @@ def write(name, rows, **options):
 
 
 def found_in(survey, *others):
-    return {finding.problem: finding for finding in find_problems(survey, others, recipe=RECIPE)}
+    return {finding.problem: finding for finding in find_problems(survey, others, config=CONFIG)}
 
 
 def only(survey, *others):
-    [finding] = find_problems(survey, others, recipe=RECIPE)
+    [finding] = find_problems(survey, others, config=CONFIG)
     return finding
 
 
@@ -98,7 +98,7 @@ def test_one_odd_row_is_found_in_its_line(row, problem, level):
     ],
 )
 def test_what_makes_training_meaningless_is_an_error(rows, problem):
-    findings = find_problems(write("a.csv", rows), [], recipe=RECIPE)
+    findings = find_problems(write("a.csv", rows), [], config=CONFIG)
     assert (findings[0].level, findings[0].problem) == ("error", problem)
     assert [f.problem for f in findings if f.level == "error"] == [problem]
 
@@ -147,10 +147,7 @@ def test_another_encoding_is_recognised_and_suggested():
         finding = only(survey)
         assert (finding.level, finding.problem) == ("warning", "encoding")
         assert f"--encoding {encoding}" in finding.message
-        assert suggest_command(survey, {}, recipe=RECIPE, recipe_name=None)[-2:] == [
-            "--encoding",
-            encoding,
-        ]
+        assert suggest_command(survey, {})[-2:] == ["--encoding", encoding]
 
 
 def test_compressed_files_are_checked_too():
@@ -166,7 +163,7 @@ def test_other_columns_are_found_and_suggested():
     survey = write("a.csv", rows, header="id,Sentiment,The review,score")
     finding = only(survey)
     assert (finding.level, finding.problem) == ("warning", "columns")
-    command = suggest_command(survey, {}, recipe=RECIPE, recipe_name=None)
+    command = suggest_command(survey, {})
     assert command[5:] == ["--text-column", "The review", "--label-column", "Sentiment"]
 
 

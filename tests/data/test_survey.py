@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fathomer.config import Recipe
+from fathomer.config import TextConfig
 from fathomer.data.examples import Example, Examples
 from fathomer.data.findings import find_problems
 from fathomer.data.reading import ReadOptions
@@ -20,7 +20,7 @@ def _in_folder(monkeypatch, tmp_path):
 
 
 def problems(survey):
-    return find_problems(survey, [], recipe=Recipe())
+    return find_problems(survey, [], config=TextConfig())
 
 
 def test_only_the_missing_column_is_guessed():

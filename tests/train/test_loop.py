@@ -3,6 +3,7 @@
 import hashlib
 import math
 from dataclasses import replace
+from itertools import count
 
 import pytest
 import safetensors.torch
@@ -133,6 +134,24 @@ def test_patience_ends_a_run_that_does_not_improve():
     state, _ = trained(recipe_with(epochs=30, patience=2, learning_rate=0.0))
     assert len(state.history) == 3
     assert state.best_epoch == 1
+
+
+def test_no_epoch_begins_that_would_not_end_in_time(monkeypatch):
+    """Three epochs of 20 seconds fit into a minute, a fourth does not."""
+    monkeypatch.setattr(TrainingState, "seconds", property(lambda state: 20 * len(state.history)))
+    state, _ = trained(recipe_with(epochs=10, minutes=1.0))
+    assert len(state.history) == 3
+    assert len(trained(recipe_with(epochs=5, minutes=0.0))[0].history) == 5, "0 sets no limit"
+
+
+def test_time_that_runs_out_inside_an_epoch_ends_it_after_the_next_step(monkeypatch):
+    clock = count(1)  # a second per step
+    monkeypatch.setattr(TrainingState, "seconds", property(lambda _: next(clock)))
+    state, events = trained(recipe_with(minutes=1.5 / 60))
+    assert [type(event) for event in events] == [StepDone, StepDone, EpochDone]
+    assert events[0].steps > 2
+    assert state.best_epoch == 1
+    assert not state.network.training
 
 
 class Breaking(torch.nn.Module):

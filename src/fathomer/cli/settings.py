@@ -1,6 +1,7 @@
 """The settings of a training: a recipe or what follows from the data, changed by the options."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathomer.cli.output import messages_console
@@ -38,16 +39,27 @@ class Changes:
         return changed
 
 
-def automatic_settings(splits: "Splits", changes: Changes) -> Recipe:
-    """Return the settings that follow from the training texts, and print them."""
+def automatic_settings(
+    splits: "Splits", changes: Changes, *, checkpoint: Path | None = None
+) -> Recipe:
+    """Return the settings that follow from the training texts, and print them.
+
+    A resumed training keeps the number of epochs in its checkpoint: with ``--minutes`` it depends on
+    how fast the machine was at that moment.
+    """
     from fathomer.model.interface import DirectNetwork
     from fathomer.model.registry import find_model
     from fathomer.train.automatic import DataSize, automatic_recipe, describe
+    from fathomer.train.checkpoint import load_checkpoint
 
     train, plain = splits.source.train, changes.applied(Recipe())
-    texts = (example.text for example in train)
-    size = DataSize.of(texts, len(train), max_words=plain.text.max_words)
-    settings = changes.applied(automatic_recipe(size, minutes=plain.train.minutes))
+    size = DataSize.of(train.texts, len(train), max_words=plain.text.max_words)
+    recipe = automatic_recipe(size, minutes=plain.train.minutes)
+    if checkpoint:
+        before = load_checkpoint(checkpoint)[1]["settings"]
+        epochs = before.get("train.epochs", recipe.train.epochs)
+        recipe = recipe.updated({"train": {"epochs": epochs}})
+    settings = changes.applied(recipe)
     if not issubclass(find_model(settings.model.name).network, DirectNetwork):
         messages_console().print(describe(settings, size))
     return settings

@@ -42,7 +42,7 @@ MatchParameters = Annotated[
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(metavar="R.toml", help="Recipe of settings: a file, or a shipped name."),
+    typer.Option(metavar="R.toml", help="Recipe of settings: a file, a shipped name, or paper."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
@@ -105,15 +105,17 @@ def train(
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)
+    log = _epoch_log(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
     announce(splits.source, out, resume=resume)
-    settings = given if chosen else automatic_settings(splits, changes)
+    stopped = out / CHECKPOINT if resume else None
+    settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
     baseline = baseline and has_baseline(splits, settings)
-    watch = _watch(track, out, settings)
+    watch = _watch(log, settings)
     check_splits(splits)
     try:
         fitted = fit(
@@ -133,16 +135,17 @@ def train(
         exit_stopped(out)
 
 
-def _watch(tracker: str | None, out: Path, settings: Recipe) -> "Watch":
-    """Return a function that shows the progress and, if a tracker is named, logs the epochs."""
+def _watch(log: "Watch", settings: Recipe) -> "Watch":
+    """Return a function that shows the progress and logs the epochs."""
     from fathomer.cli.progress import show_training
 
-    log, messages = _epoch_log(tracker, out), messages_console()
+    messages = messages_console()
     epochs, mark_best = settings.train.epochs, settings.train.keep == "best"
     return lambda events: log(show_training(events, messages, epochs=epochs, mark_best=mark_best))
 
 
 def _epoch_log(tracker: str | None, out: Path) -> "Watch":
+    """Return a function that logs the epochs, if a tracker is named."""
     from fathomer.train.tracking import TRACKERS, track
 
     if tracker is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from fathomer.cli.output import messages_console, print_json, print_line, print_scores
+from fathomer.errors import DataError
 
 if TYPE_CHECKING:
     from fathomer.artifact import Artifact
@@ -47,7 +48,10 @@ def _scores(artifact: "Artifact", splits: "Splits", *, baseline: bool) -> dict[s
     if splits.test:
         scores["test"] = Predictor(artifact).evaluate(splits.test).to_dict()
     if baseline:
-        scores["baseline"] = _baseline_scores(splits, artifact.recipe)
+        try:
+            scores["baseline"] = _baseline_scores(splits, artifact.recipe)
+        except DataError as error:  # texts without words that TF-IDF could use
+            messages_console().print(str(error))
     return scores
 
 

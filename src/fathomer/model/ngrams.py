@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
-from fathomer.errors import DataError
 from fathomer.model.graph import WordBatch
 from fathomer.model.spelling import vocabulary_spellings
 from fathomer.text.encode import EncodedTexts
@@ -74,13 +73,17 @@ class NgramRegression(nn.Module):
         weights: NDArray[np.float32] | None = None,
         held_out: LabelledArrays | None = None,
     ) -> None:
-        """Fit the model, with the ``C`` that gives the smallest loss on the held-out texts."""
+        """Fit the model, with the ``C`` that gives the smallest loss on the held-out texts.
+
+        If the texts have no words to use, there are no ``keys`` afterwards, and the share is 0.
+        """
         from sklearn.feature_extraction.text import TfidfTransformer
 
         text_of, keys = self.ngrams_of(texts)
-        if not len(keys):
-            raise DataError("TF-IDF cannot be trained on these texts: no word occurs often enough")
         known = _known_keys(text_of, keys, num_texts=len(texts))
+        if not len(known):
+            self.share.zero_()
+            return
         transformer: Any = TfidfTransformer(sublinear_tf=True)
         features = transformer.fit_transform(_counts(text_of, keys, known, len(texts)))
 

@@ -27,7 +27,7 @@ def chosen_recipe(data: str, name: str | None) -> Recipe | None:
     """Return the recipe of a training, or ``None`` if its settings follow from the data.
 
     ``paper`` stands for the paper's settings, with the epochs and batches of a corpus that has its
-    own recipe. The demo corpus is always trained with its own.
+    own recipe. Without a name, the demo corpus is trained with its own.
     """
     if name == "paper":
         return starting_recipe(data)

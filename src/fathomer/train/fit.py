@@ -159,7 +159,8 @@ def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifac
 def _tuned_ngrams(prepared: Prepared, ngrams: NgramRegression) -> dict[str, Any]:
     """Choose the share of the n-grams on the held-out part; return it and the new scores."""
     metrics: dict[str, Any] = {}
-    if data := prepared.held_out:
+    data = prepared.held_out
+    if data and len(ngrams.keys):
         budget = prepared.recipe.train.batch_words
         tune_share(prepared.network, data.texts, data.targets, batch_words=budget)
         metrics["held_out"] = score_network(prepared.network, data, prepared).to_dict()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fathomer.config import ModelConfig
+from fathomer.errors import DataError
 from fathomer.model.baselines.comparison import Depthless
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import DirectNetwork
@@ -40,6 +41,8 @@ class Tfidf(Depthless, DirectNetwork):
     ) -> None:
         """Fit the model to all texts."""
         self.regression.learn(texts, targets, seed=seed, weights=weights, held_out=held_out)
+        if not len(self.regression.keys):
+            raise DataError("TF-IDF cannot be trained on these texts: no word occurs often enough")
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
         """Return the logits of a batch."""
