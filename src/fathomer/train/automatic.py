@@ -48,7 +48,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
     """Return the settings for a training set of this size.
 
     >>> automatic_recipe(DataSize(texts=1_440, words=165_000)).train.epochs
-    12
+    11
     """
     small = size.texts < FEW_TEXTS
     batch_words = _clamped(size.words // STEPS_PER_EPOCH // 100 * 100, *BATCH_WORDS)
