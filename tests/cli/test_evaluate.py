@@ -111,7 +111,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_evaluation(
 
 BOOKS = {
     "books.task.train": "1\tThe film was lovely.\n0\tThe film was bad.\n0\tThe film was great.\n",
-    "books.task.test": "1\tThe film was bad.\n0\tThe meal was awful.\n1\tThe book was great.\n",
+    "books.task.test": "1\tThe film was bad.\n0\tThe meal was awful.\n1\tThe book was lovely.\n",
 }
 
 

@@ -124,7 +124,7 @@ def test_the_description_is_one_line_with_an_estimate(monkeypatch, seconds, show
     monkeypatch.setattr(automatic, "estimate_seconds", lambda recipe, size: seconds)
     size = DataSize(500, 300_000)
     assert describe(automatic_recipe(size), size) == (
-        "settings: hidden size 100, max depth 3, 12 epochs, 1,200 words per batch, float32, "
+        "settings: hidden size 100, max depth 3, 10 epochs, 1,500 words per batch, float32, "
         f"n-grams; about {shown}"
     )
     many = DataSize(200_000, 20_000_000)
