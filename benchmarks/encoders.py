@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.dense import is_word, pad
 from fathomer.model import WordBatch
+from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.interface import trainable_parameters
-from fathomer.model.model import TokenEmbedding
 from fathomer.model.positions import sinusoids
 from fathomer.model.sizes import SIZES, nearest_size
 

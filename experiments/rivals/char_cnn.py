@@ -20,9 +20,9 @@ from torch.nn.functional import max_pool1d
 
 from fathomer.config import ModelConfig
 from fathomer.model.baselines.comparison import Depthless
+from fathomer.model.embedding import NUM_BYTES
 from fathomer.model.graph import WordBatch
 from fathomer.model.initialise import initialise
-from fathomer.model.model import NUM_BYTES
 from fathomer.model.spelling import spelled, vocabulary_spellings
 
 WIDTHS = (7, 7, 3, 3, 3, 3)

@@ -120,7 +120,8 @@ def _verdict(metrics: dict[str, Any]) -> str | None:
     where = "test" if metrics.get("test") else "held_out"
     ours, theirs = metrics[where]["accuracy"], metrics["baseline"]["accuracy"]
     texts = metrics[where]["examples"]
-    if theirs - ours <= math.sqrt(max(0.0, theirs * (1 - theirs)) / texts):
+    mean = (ours + theirs) / 2  # 1 only if both are
+    if theirs - ours <= math.sqrt(mean * (1 - mean) / texts):
         return None
     return (
         f"TF-IDF is better on these {texts:,} texts: {theirs:.1%} against {ours:.1%}; "

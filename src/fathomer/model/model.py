@@ -9,9 +9,8 @@ docs/equations.md lists where it departs from the paper and what was decided whe
 silent. The main departures: Eq. (6) has no ``b_2``, which could not learn; depths count from 1; the
 temperature of Eq. (10) is zero; characters are UTF-8 bytes.
 
-    N words of the batch, k of them still running, B texts, D distinct words, V known words,
-    C bytes of a word, H hidden_size, L max_depth, inner: hidden layer of the depth classifier,
-    token: word and character vectors, gates: 7*H, node: 3*H
+    N words of the batch, k of them still running, B texts, D distinct words, H hidden_size, L max_depth,
+    inner: hidden layer of the depth classifier, token: word and character vectors, gates: 7*H, node: 3*H
 """
 
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fathomer.config import DepthSelection, ModelConfig
+from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output, checked_cap, checked_depths
@@ -29,10 +29,6 @@ from fathomer.model.lstm import BiLSTM
 from fathomer.model.ngrams import NgramRegression
 from fathomer.model.positions import Positions, sinusoids
 from fathomer.model.products import SharedWeight
-from fathomer.text.vocabulary import spell
-
-NUM_BYTES = 256  # byte 0 is the padding
-
 
 # Section 2: the S-LSTM
 
@@ -188,67 +184,7 @@ class SLSTM(nn.Module):
         return o.sigmoid() * c_g.tanh(), c_g
 
 
-# Section 3.1: token representation
-
-
-class CharCNN(nn.Module):
-    """One convolution of width 3 over the bytes of a word, then the maximum over positions."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.bytes = nn.Embedding(NUM_BYTES, config.char_input_size, padding_idx=0)
-        self.convolution = nn.Conv1d(config.char_input_size, config.char_size, 3, padding=1)
-
-    def forward(self, spellings: UInt8[Tensor, "D C"]) -> Float[Tensor, "D char"]:
-        """Return one vector per spelling; zeros for an empty one."""
-        used = (spellings != 0).any(0).nonzero()
-        spellings = spellings[:, : int(used[-1]) + 1 if len(used) else 1]  # the longest word
-        responses = self.convolution(self.bytes(spellings.int()).mT)  # D char C
-        strongest = responses.masked_fill((spellings == 0)[:, None], -torch.inf).amax(2)
-        return strongest.masked_fill(spellings[:, :1] == 0, 0.0)  # type: ignore[no-any-return]
-
-
-class TokenEmbedding(nn.Module):
-    """The vectors of words: word vector and character vector, Eq. (4)."""
-
-    spellings: Tensor
-
-    def __init__(self, config: ModelConfig, spellings: UInt8[Tensor, "V C"] | None = None) -> None:
-        super().__init__()
-        self.size = config.word_size + config.char_size
-        self.word = nn.Embedding(config.vocab_size, config.word_size)
-        self.word.weight.requires_grad_(not config.fixed_words)
-        self.char = CharCNN(config)
-        self.dropout = nn.Dropout(config.word_dropout)
-        self.whole_dropout = nn.Dropout1d(config.whole_word_dropout)
-        if spellings is None:
-            # Tests and benchmarks have no vocabulary: spell each word as its id.
-            names = [str(word) for word in range(config.vocab_size)]
-            spellings = torch.from_numpy(spell(names, max_chars=10).copy())
-        self.register_buffer("spellings", spellings)
-
-    def forward(self, batch: WordBatch) -> Float[Tensor, "N token"]:
-        """Return the token of each word."""
-        tokens, rows = self.distinct(batch)
-        return tokens.index_select(0, rows)
-
-    def distinct(self, batch: WordBatch) -> tuple[Float[Tensor, "D token"], Int[Tensor, " N"]]:
-        """Return the tokens of the distinct words, and the row of each word among them.
-
-        Dropout takes the same numbers from a word wherever it occurs in the batch.
-        """
-        words, rows = torch.unique(batch.words, return_inverse=True)
-        x = torch.cat([self.word(words.clamp(min=0)), self.characters(words, batch)], 1)  # Eq. (4)
-        return self.whole_dropout(self.dropout(x)), rows
-
-    def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
-        """Return the character vectors of sorted words: unknown ones, with negative ids, first."""
-        unknown = batch.unknown[-1 - words[words < 0]]
-        known = self.spellings[words[words >= 0]]
-        width = max(unknown.shape[1], known.shape[1])
-        padded = [functional.pad(each, (0, width - each.shape[1])) for each in (unknown, known)]
-        return self.char(torch.cat(padded))  # type: ignore[no-any-return]
-
+# Section 3.1, the token representation of Eq. (4), is in embedding.py.
 
 # Section 3.2, the sequential module: the BiLSTM of Eq. (5) is in lstm.py, its alternatives in
 # positions.py.

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError, DepthError
+from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.graph import WordBatch
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import Network, Output
-from fathomer.model.model import TokenEmbedding
 from fathomer.model.ngrams import NgramRegression
 
 

@@ -18,12 +18,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.fast.lstm import FastBiLSTM
 from fathomer.model.fast.steps import AdaptiveSteps, Terms, Weights
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.interface import Output
 from fathomer.model.lstm import BiLSTM
-from fathomer.model.model import SLSTM, DepthAdaptiveNetwork, TokenEmbedding, pool_texts
+from fathomer.model.model import SLSTM, DepthAdaptiveNetwork, pool_texts
 
 M = TypeVar("M", bound=nn.Module)
 
