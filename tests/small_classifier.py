@@ -17,7 +17,7 @@ PARAMETERS = (
 
 def classifier(**parameters):
     """Return an untrained classifier that trains in a second."""
-    defaults = {"max_depth": 3, "hidden_size": 12, "epochs": 8, "settings": small_settings()}
+    defaults = {"max_depth": 3, "hidden_size": 12, "epochs": 12, "settings": small_settings()}
     return fathomer.TextClassifier(**{**defaults, **parameters})
 
 

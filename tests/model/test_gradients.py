@@ -111,10 +111,12 @@ class TokensToStates(nn.Module):
         return self.slstm(inner, from_token, self.graph)
 
 
-@pytest.mark.parametrize(("inner_size", "folded"), [(2, False), (1, True)])
-def test_gradients_of_the_s_lstm_agree_with_finite_differences(inner_size, folded, monkeypatch):
+@pytest.mark.parametrize(("size", "inner_size", "folded"), [(2, 2, False), (4, 1, True)])
+def test_gradients_of_the_s_lstm_agree_with_finite_differences(
+    size, inner_size, folded, monkeypatch
+):
     """Also if the map to the initial states is folded into the first window product."""
-    sizes = {"hidden_size": 4, "word_size": 1, "char_size": 1, "depth_size": inner_size}
+    sizes = {"hidden_size": size, "word_size": 1, "char_size": 1, "depth_size": inner_size}
     steps = TokensToStates(in_float64(random_network(**sizes)).slstm)
     inputs = random_inputs((6, inner_size), (3, 2), (4, inner_size))
     names = [name for name, _ in steps.named_parameters()]
