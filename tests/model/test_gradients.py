@@ -127,7 +127,9 @@ def test_gradients_of_the_s_lstm_agree_with_finite_differences(
         weights_of = dict(zip(names, weights, strict=True))
         return torch.func.functional_call(steps, weights_of, (inner, tokens, embedding))
 
-    assert torch.autograd.gradcheck(final_states, (*inputs, *steps.parameters()))
+    # The larger network is checked in random directions, which is much faster.
+    parameters = tuple(steps.parameters())
+    assert torch.autograd.gradcheck(final_states, (*inputs, *parameters), fast_mode=folded)
     assert bool(foldings) == folded
 
 

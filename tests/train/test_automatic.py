@@ -132,6 +132,12 @@ def test_the_description_is_one_line_with_an_estimate(monkeypatch, seconds, show
     assert re.fullmatch(r"settings: .* 2,000 words per batch, float32; about .*", line)
 
 
+def test_a_model_without_depths_is_described_without_them():
+    size = DataSize(500, 300_000)
+    recipe = Changes([], model="bilstm").applied(automatic_recipe(size))
+    assert describe(recipe, size).startswith("settings: hidden size 100, 10 epochs, ")
+
+
 def test_settings_of_the_command_line_win_over_the_rule():
     recipe = automatic_recipe(DataSize(500, 50_000))
     assignments = ["train.epochs=2", "model.hidden_size=64", "model.ngrams=false"]

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from fathomer.config import Recipe, TrainPrecision
+from fathomer.model.registry import find_model
 
 SAMPLE = 1000
 """Texts whose words are counted for the average."""
@@ -101,8 +102,9 @@ def estimate_seconds(recipe: Recipe, size: DataSize) -> float:
 def describe(recipe: Recipe, size: DataSize) -> str:
     """Return the settings and the estimated time as one line."""
     model, train = recipe.model, recipe.train
+    depth = f"max depth {model.max_depth}, " * find_model(model.name).network.knows_depth
     return (
-        f"settings: hidden size {model.hidden_size}, max depth {model.max_depth}, "
+        f"settings: hidden size {model.hidden_size}, {depth}"
         f"{train.epochs} epochs, {train.batch_words:,} words per batch, {train.precision}"
         f"{', n-grams' if model.ngrams else ''}; about {_shown(estimate_seconds(recipe, size))}"
     )
