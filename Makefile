@@ -11,8 +11,9 @@ demo: .venv/installed
 	$(BIN)/fathomer explain build/demo "Nobody can say that the hotel wasn't clean." \
 		--html build/demo.html
 
+# Tests start many processes, which share compiled modules unless the environment forbids it.
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --maxprocesses 4
 
 check: .venv/installed
 	$(BIN)/ruff check .
