@@ -39,7 +39,8 @@ Test = Annotated[
     str | None, typer.Option(metavar="FILE", help="Labelled texts to score the model on.")
 ]
 HeldOut = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Labelled texts to choose the best epoch by.")
+    str | None,
+    typer.Option(metavar="FILE", help="Labelled texts to score epochs and calibrate on."),
 ]
 Html = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write a self-contained HTML page.")

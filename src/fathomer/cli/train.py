@@ -91,7 +91,8 @@ def train(
     """Train a classifier on labelled texts.
 
     Without --recipe, the settings follow from the size of the data. Some of the texts are held out
-    to choose the best epoch, unless --held-out names a file. Ctrl-C saves the best epoch so far.
+    to score every epoch and to calibrate the model, unless --held-out names a file. Ctrl-C saves the
+    best epoch so far, or the last one if train.keep=last.
 
     Example: fathomer train reviews.csv --out model --test test.csv
     """

@@ -1,4 +1,4 @@
-"""The texts of a training: what to learn from, to choose the best epoch by, and to test on."""
+"""The texts of a training: what to learn from, to score every epoch on, and to test on."""
 
 from collections import Counter
 from collections.abc import Callable

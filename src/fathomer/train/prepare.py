@@ -80,9 +80,7 @@ def prepare(
     """
     vectors_found = None
     labels = start.labels if start else tuple(examples.label_counts)
-    if len(labels) < (1 if examples.multi_label else 2):
-        found = f"only one label ({labels[0]!r})" if labels else "no examples"
-        raise DataError(f"{found}; a classifier needs examples of at least two labels")
+    _check_number(labels, multi_label=examples.multi_label)
     if held_out is None and recipe.train.held_out > 0:
         examples, held_out = split_stratified(
             examples, fraction=recipe.train.held_out, seed=recipe.train.seed
@@ -116,6 +114,13 @@ def prepare(
         held_out=unseen,
         vectors_found=vectors_found,
     )
+
+
+def _check_number(labels: Sequence[str], *, multi_label: bool) -> None:
+    """Raise an error if there are too few labels to tell apart."""
+    if len(labels) < (1 if multi_label else 2):
+        found = f"only one label ({labels[0]!r})" if labels else "no examples"
+        raise DataError(f"{found}; a classifier needs examples of at least two labels")
 
 
 def learn_directly(
