@@ -197,7 +197,7 @@ def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp
         rest = process.stderr.read()
     assert process.returncode == 130, rest
     assert rest.endswith(
-        "Stopped: model holds the best epoch so far; the same command with --resume continues.\n"
+        "Stopped: model holds the model so far; the same command with --resume continues.\n"
     )
     assert "Traceback" not in rest
     metrics = json.loads((tmp_path / "model" / "metrics.json").read_text(encoding="utf-8"))
@@ -221,7 +221,7 @@ def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp
 
 def test_ctrl_c_after_the_last_epoch_says_what_is_saved(run, data, recipe, monkeypatch, interrupt):
     command = ("train", data, "--out", "model", "--recipe", recipe, "--test", data)
-    kept = "the best epoch so far; the same command with --resume continues"
+    kept = "the model so far; the same command with --resume continues"
     for place in ("fathomer.train.fit.calibrate", "fathomer.predictor.Predictor.evaluate"):
         with monkeypatch.context() as patch:
             patch.setattr(place, interrupt)

@@ -71,7 +71,7 @@ def exit_stopped(out: Path) -> NoReturn:
     """Exit after Ctrl-C with a line that says what was saved and how to continue."""
     from fathomer.train.fit import CHECKPOINT
 
-    kept = "the best epoch so far; the same command with --resume continues"
+    kept = "the model so far; the same command with --resume continues"
     if not (out / CHECKPOINT).exists():  # a model that trains in one go, without epochs
         kept = "the model; fathomer evaluate scores it"
     messages_console().print(f"Stopped: {out} holds {kept}.")

@@ -62,7 +62,7 @@ def fit(
     """Train a model, with checkpoints in ``folder``; ``watch`` sees every training event.
 
     With ``start``, training continues from that model's weights, vocabulary and labels. Ctrl-C ends
-    training early and keeps the best epoch so far; before the end of the first epoch there is
+    training early and keeps the model so far; before the end of the first epoch there is
     nothing to keep, and KeyboardInterrupt is raised.
     """
     began = time.perf_counter()
