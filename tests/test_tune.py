@@ -46,7 +46,7 @@ def command(tmp_path):
 def test_the_best_settings_become_a_recipe_and_the_search_can_continue(
     run, command, tmp_path, clock
 ):
-    code, out, err = run(*command, "--minutes", "1", "--json")
+    code, out, err = run(*command, "--minutes", "0.5", "--json")
     assert code == 0, err
     first = json.loads(out)["trials"]
     assert err.count("held-out accuracy") == len(first) > 1
@@ -56,7 +56,7 @@ def test_the_best_settings_become_a_recipe_and_the_search_can_continue(
     assert recipe.train.learning_rate == first[0]["settings"]["train.learning_rate"]
     assert recipe.model.vocab_size == 0  # derived from the data again
     assert recipe.model.word_size == TINY.model.word_size
-    code, out, _ = run(*command, "--minutes", "0.5")
+    code, out, _ = run(*command, "--minutes", "0.3")
     assert code == 0
     assert out.splitlines()[0].split()[:2] == ["trial", "accuracy"]
     assert len(out.splitlines()) > len(first) + 2
