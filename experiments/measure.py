@@ -16,9 +16,9 @@ from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.data.opening import Dataset, training_texts
 from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
-from fathomer.files import sha256_of
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
+from fathomer.text.sources import checksum_of
 
 SAMPLE_WORDS = 100
 """Preferred minimum length of a sample text."""
@@ -134,4 +134,4 @@ def _curve_point(epoch: dict[str, Any]) -> dict[str, float | None]:
 def _checksums(train: Examples, test: Examples, vectors: Path | None) -> dict[str, str]:
     """Hash the examples rather than their files, which may be in another format elsewhere."""
     sums = {"train": train.checksum(), "test": test.checksum()}
-    return {**sums, "vectors": sha256_of(vectors)} if vectors else sums
+    return {**sums, "vectors": checksum_of(vectors)} if vectors else sums

@@ -29,6 +29,7 @@ EXTRAS = {
     "serve": "serve",
     "track": "--track",
     "tune": "tune",
+    "vectors": "this source of vectors",
 }
 """The optional extras of the package, and what each of them is needed for."""
 
@@ -76,10 +77,15 @@ class MissingExtraError(FathomerError, ImportError):
 def require(package: str, extra: str) -> Any:
     """Import and return an optional package, or explain which extra installs it."""
     if find_spec(package) is None:
-        raise MissingExtraError(
-            f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]'", name=package
-        )
+        raise missing_extra(package, extra)
     return import_module(package)
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Return the error for an optional package that is not installed."""
+    return MissingExtraError(
+        f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]'", name=package
+    )
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
+from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, DataError
 from fathomer.predictor import Prediction, Predictor, checked_texts
@@ -34,7 +35,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - ``seed``: seed of everything random, including the held-out split.
     - ``class_weight``: ``"balanced"``, or a dict of label weights.
     - ``warm_start``: whether a second ``fit`` continues from the first one's weights and vocabulary.
-    - ``vectors``: file of pretrained word vectors.
+    - ``vectors``: pretrained word vectors, as for ``--vectors``; a list of several is joined.
     - ``settings``: any other settings by name, as for ``--set``:
       ``settings={"train.learning_rate": 0.002}``.
 
@@ -55,7 +56,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         class_weight: str | Mapping[Any, float] | None = None,
         warm_start: bool = False,
-        vectors: str | Path | None = None,
+        vectors: str | Path | Sequence[str | Path] | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.max_depth = max_depth
@@ -80,7 +81,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = fit(
             self._examples(texts, labels, sample_weight),
             self._recipe(),
-            vectors=Path(self.vectors) if self.vectors else None,
+            vectors=self._vectors(),
             start=first.artifact if first else None,
         )
         if fitted.interrupted:  # so that Ctrl-C also ends a search over many fits
@@ -156,6 +157,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             before = 1.0 if examples.weights is None else examples.weights
             examples = examples.weighted(weights * before)
         return examples
+
+    def _vectors(self) -> list[Path]:
+        given = [self.vectors] if isinstance(self.vectors, (str, Path)) else self.vectors or ()
+        return [find_vectors(str(name)) for name in given]
 
     def _recipe(self) -> Recipe:
         balanced = None if isinstance(self.class_weight, Mapping) else self.class_weight

@@ -18,9 +18,9 @@ from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError, DataError, TrainingError, require
-from fathomer.files import sha256_of
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
+from fathomer.text.sources import checksum_of
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import Fitted, fit
 from fathomer.train.loop import Event
@@ -164,7 +164,7 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
 
 def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str:
     """Return a checksum of everything that the trials of a search share."""
-    shared = [recipe.to_dict(), examples.multi_label, sha256_of(vectors) if vectors else None]
+    shared = [recipe.to_dict(), examples.multi_label, checksum_of(vectors) if vectors else None]
     digest = hashlib.sha256(json.dumps(shared).encode())
     examples.update_digest(digest)
     return digest.hexdigest()[:16]

@@ -194,7 +194,8 @@ def test_a_missing_file_and_a_folder_are_errors(write, tmp_path):
 def test_an_unsupported_file_is_reported_with_the_supported_formats(write):
     assert message(write("v.npy", b"x")) == (
         "v.npy: unsupported file format; use GloVe .txt, fastText .vec or "
-        "word2vec .bin, each also with .gz, or a .zip of one .txt"
+        "word2vec .bin, each also with .gz, a .zip of one .txt, "
+        "or .safetensors from fathomer vectors"
     )
 
 

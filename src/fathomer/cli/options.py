@@ -56,6 +56,14 @@ Vectors = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE",
-        help="Pretrained word vectors: a name, or a .txt, .txt.gz, .zip or .bin file.",
+        help="Pretrained word vectors: wordllama, a name, a file, or a Model2Vec folder.",
+    ),
+]
+JoinedVectors = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Pretrained word vectors: wordllama, a name, a file, or a Model2Vec folder. "
+        "Given several times, they are joined.",
     ),
 ]

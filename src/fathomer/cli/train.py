@@ -16,17 +16,23 @@ from fathomer.cli.options import (
     Fold,
     Folds,
     HeldOut,
+    JoinedVectors,
     Json,
     LabelColumn,
     MultiLabel,
     Settings,
     Test,
     TextColumn,
-    Vectors,
 )
 from fathomer.cli.output import messages_console
 from fathomer.cli.settings import Changes, automatic_settings
-from fathomer.cli.training_data import announce, check_splits, has_baseline, read_splits
+from fathomer.cli.training_data import (
+    announce,
+    check_splits,
+    has_baseline,
+    read_splits,
+    suggest_vectors,
+)
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, did_you_mean, require
@@ -75,7 +81,7 @@ def train(
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
-    vectors: Vectors = None,
+    vectors: JoinedVectors = None,
     held_out: HeldOut = None,
     test: Test = None,
     fold: Fold = None,
@@ -107,7 +113,7 @@ def train(
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)
     log = _epoch_log(track, out)
-    vectors_file = find_vectors(vectors, data_dir) if vectors else None
+    sources = [find_vectors(name, data_dir) for name in vectors or ()]
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
@@ -118,9 +124,11 @@ def train(
     baseline = baseline and has_baseline(splits, settings)
     watch = _watch(log, settings)
     check_splits(splits)
+    if not (chosen or sources):
+        suggest_vectors(splits, settings)
     try:
         fitted = fit(
-            splits.source.train, settings, held_out=splits.held_out, vectors=vectors_file,
+            splits.source.train, settings, held_out=splits.held_out, vectors=sources,
             match_parameters=match_parameters, folder=out, resume=resume, device=device,
             watch=watch,
         )  # fmt: skip

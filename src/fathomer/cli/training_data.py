@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from fathomer.data.opening import Dataset
 
 
+SMALL_DATA = 20_000
+"""With fewer texts, pretrained vectors are suggested."""
+
+
 class Splits(NamedTuple):
     """The source of the training texts, and the held-out and test texts."""
 
@@ -54,6 +58,21 @@ def has_baseline(splits: Splits, recipe: "Recipe") -> bool:
         return True
     most = max(Counter(splits.source.train.strata).values(), default=0)
     return recipe.train.held_out > 0 and most > 1  # the only text of a label is never held out
+
+
+def suggest_vectors(splits: Splits, recipe: "Recipe") -> None:
+    """Print how to get better word vectors, if the data is small and the model uses them."""
+    from fathomer.model.interface import Network
+    from fathomer.model.registry import find_model
+    from fathomer.text.subwords import wordllama_folder
+
+    uses_vectors = find_model(recipe.model.name).network.word_vectors is not Network.word_vectors
+    if uses_vectors and len(splits.source.train) < SMALL_DATA:
+        install = "" if wordllama_folder() else " (pip install 'fathomer[vectors]')"
+        messages_console().print(
+            f"no word vectors: with fewer than {SMALL_DATA:,} texts, --vectors wordllama is "
+            f"usually better{install}"
+        )
 
 
 def announce(source: "Dataset", out: Path, *, resume: bool) -> None:

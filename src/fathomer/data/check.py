@@ -17,7 +17,7 @@ from fathomer.data.layouts import find_archive, find_file
 from fathomer.data.opening import FOLD_SEED, read_parts
 from fathomer.data.survey import Survey, SurveyedText, split_words, survey_examples
 from fathomer.files import sha256_of
-from fathomer.text.vectors import read_vectors
+from fathomer.text.sources import read_source
 
 
 def summarise(survey: Survey) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _check_vectors(parts: Mapping[Split, Examples], vectors: Path) -> dict[str, 
     texts = (example.text for part in parts.values() for example in part)
     counts = Counter(word for words in split_words(texts) for word in words)
     needed = {form for word in counts for form in (word, word.lower())}
-    found = set(read_vectors(vectors, needed=needed).words)
+    found = set(read_source(vectors, needed=needed).words)
     missing = [word for word in counts if word not in found and word.lower() not in found]
     return {
         "file": vectors.name,

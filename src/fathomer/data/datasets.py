@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from fathomer.errors import MissingFileError, did_you_mean
+from fathomer.text.subwords import WORDLLAMA, find_wordllama
 
 Split = Literal["train", "test"]
 
 VECTORS_FOLDER = "vectors"
-VECTOR_SUFFIXES = (".txt", ".txt.gz", ".zip", ".vec", ".vec.gz", ".bin", ".bin.gz")
+VECTOR_SUFFIXES = (".safetensors", ".txt", ".txt.gz", ".zip", ".vec", ".vec.gz", ".bin", ".bin.gz")
 
 
 class SplitSizes(NamedTuple):
@@ -177,12 +178,14 @@ def find_corpus(name: str) -> Corpus:
 
 
 def find_vectors(name: str, data_dir: Path | None = None) -> Path:
-    """Return the file of word vectors: a path, or a file of the data folder without its suffix."""
+    """Return the source of word vectors: a path, a name in the data folder, or a package."""
+    if name == WORDLLAMA:
+        return find_wordllama()
     if Path(name).exists():
         return Path(name)
     folder = data_folder(data_dir) / VECTORS_FOLDER
     for suffix in ("", *VECTOR_SUFFIXES):
-        if (folder / f"{name}{suffix}").is_file():
+        if (folder / f"{name}{suffix}").exists():
             return folder / f"{name}{suffix}"
     if name in VECTORS:
         raise MissingFileError(
@@ -191,7 +194,7 @@ def find_vectors(name: str, data_dir: Path | None = None) -> Path:
         )
     if name.lower().endswith(VECTOR_SUFFIXES):
         raise MissingFileError(f"{name}: no such file")
-    known = did_you_mean(name, {*VECTORS, *_vectors_in(folder)})
+    known = did_you_mean(name, {WORDLLAMA, *VECTORS, *_vectors_in(folder)})
     raise MissingFileError(f"{name}: no such file or vectors; {known}")
 
 

@@ -8,6 +8,7 @@ to a fixed spread, so that any file of vectors starts learning equally well.
     V known words, size: width of a vector
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,21 +22,32 @@ class Conditioning(NamedTuple):
     """What was subtracted from the vectors of a file, and what they were multiplied by."""
 
     mean: NDArray[np.float32]
-    scale: float
+    scale: NDArray[np.float32]
+    """One number per column, the same for all columns of a part."""
 
 
-def fit_conditioning(matrix: NDArray[np.float32], counts: NDArray[np.integer]) -> Conditioning:
+def fit_conditioning(
+    matrix: NDArray[np.float32], counts: NDArray[np.integer], parts: Sequence[int] = ()
+) -> Conditioning:
     """Measure the mean and the spread of vectors, weighted by how often their words occur.
 
-    Zeros are missing numbers: files made of several sources have them where a word lacks one.
+    Joined vectors are measured part by part; ``parts`` are their widths. Zeros are missing numbers:
+    joined vectors have them where a word lacks a part.
     """
+    ends = np.cumsum(parts or (matrix.shape[1],))
+    found = [_fit_part(part, counts) for part in np.split(matrix, ends[:-1], axis=1)]
+    return Conditioning(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _fit_part(matrix: NDArray[np.float32], counts: NDArray[np.integer]) -> Conditioning:
     present = matrix != 0
     weights = counts[:, None] * present
     totals = np.maximum(weights.sum(0), 1e-9)
     mean = (weights * matrix).sum(0, dtype=np.float64) / totals
     squares = (weights * np.square(matrix - mean)).sum(dtype=np.float64) / totals.sum()
     spread = float(np.sqrt(squares))
-    return Conditioning(mean.astype(np.float32), SPREAD / spread if spread > 0 else 1.0)
+    scale = SPREAD / spread if spread > 0 else 1.0
+    return Conditioning(mean.astype(np.float32), np.full(len(mean), scale, dtype=np.float32))
 
 
 def apply_conditioning(
@@ -46,7 +58,7 @@ def apply_conditioning(
     Known words without a vector get random ones, so that they can be told apart. Row 0, the unknown
     word, stays at the centre.
     """
-    moved = (matrix - conditioning.mean) * np.float32(conditioning.scale)
+    moved = (matrix - conditioning.mean) * conditioning.scale
     moved = np.where(matrix != 0, moved, np.float32(0))
     missing = 1 + np.flatnonzero(~matrix[1:].any(1))
     shape = len(missing), matrix.shape[1]

@@ -26,7 +26,10 @@ from numpy.typing import NDArray
 from fathomer.errors import VectorsError
 from fathomer.open_files import BLOCK, format_suffix, open_bytes
 
-FORMATS = "GloVe .txt, fastText .vec or word2vec .bin, each also with .gz, or a .zip of one .txt"
+FORMATS = (
+    "GloVe .txt, fastText .vec or word2vec .bin, each also with .gz, a .zip of one .txt, "
+    "or .safetensors from fathomer vectors"
+)
 MAX_SIZE = 1 << 16  # a line that announces longer vectors is not a header
 HEADER = re.compile(rb"(\d+) (\d+)\s*")
 VOTING_LINES = 10
@@ -38,6 +41,8 @@ class Vectors(NamedTuple):
     words: list[str]
     matrix: NDArray[np.float32]
     """One row per word."""
+    parts: tuple[int, ...] = ()
+    """Widths of the parts of joined vectors; one part if empty."""
 
     @property
     def size(self) -> int:
@@ -66,10 +71,22 @@ def read_vectors(path: Path, *, needed: Collection[str], also_first: int = 0) ->
     Files are sorted by frequency, so the first words are the most common. If a word occurs twice in
     the file, its first vector is used.
     """
+    with _open_table(path) as table:
+        return _keep(path, table, needed, also_first)
+
+
+def first_words(path: Path, count: int) -> list[str]:
+    """Return the file's first words, without parsing their vectors."""
+    with _open_table(path) as table:
+        words = (_decoded(word) for _, word, _ in islice(table.entries, count))
+        return list(dict.fromkeys(word for word in words if word is not None))
+
+
+@contextmanager
+def _open_table(path: Path) -> Iterator[_Table]:
     with _open_vectors(path) as stream:
         is_binary = format_suffix(path) == ".bin"
-        table = _binary_table(path, stream) if is_binary else _text_table(path, stream)
-        return _keep(path, table, needed, also_first)
+        yield _binary_table(path, stream) if is_binary else _text_table(path, stream)
 
 
 def _keep(path: Path, table: _Table, needed: Collection[str], also_first: int) -> Vectors:

@@ -1,15 +1,15 @@
 """The words that a model knows: from its training texts and from pretrained vectors."""
 
-from collections.abc import Iterable, Sequence, Set
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.config import TextConfig
+from fathomer.text.sources import Sources, as_paths, first_of_all, join_parts, read_parts, widths
 from fathomer.text.tokenizer import UNKNOWN, Tokenizer
-from fathomer.text.vectors import Vectors, read_vectors
+from fathomer.text.vectors import Vectors
 
 
 class Vocabulary(NamedTuple):
@@ -17,15 +17,17 @@ class Vocabulary(NamedTuple):
 
     tokenizer: Tokenizer
     vectors: NDArray[np.float32] | None
+    parts: tuple[int, ...] = ()
+    """Widths of the parts of joined vectors."""
 
 
 def build_vocabulary(
-    texts: Iterable[str], config: TextConfig, *, vectors: Path | None = None
+    texts: Iterable[str], config: TextConfig, *, vectors: Sources = None
 ) -> Vocabulary:
     """Choose the known words of a model.
 
     These are the training words that are frequent enough to be learned. With vectors, they are also
-    the rarer training words that have one, and the first (most frequent) words of the file. All
+    the rarer training words that have one, and the first (most frequent) words of the sources. All
     other words are represented by their characters only. Texts are read twice if there are vectors.
     """
 
@@ -34,29 +36,35 @@ def build_vocabulary(
         return Tokenizer.from_texts(texts, min_count=min_count, max_vocabulary=limit)
 
     frequent = count_words(config.min_count)
-    if vectors is None:
+    paths = as_paths(vectors)
+    if not paths:
         return Vocabulary(frequent, None)
     words = count_words(1).vocabulary[1:]
-    needed = {form for word in words for form in (word, word.lower())}
-    found = read_vectors(vectors, needed=needed, also_first=config.vector_words)
-    return _with_vectors(words, found, also=frozenset(frequent.vocabulary))
+    first = first_of_all(paths, count=config.vector_words)
+    known = {*_forms(words), *first}
+    parts = read_parts(paths, needed={*known, *_forms(first)})
+    found = (word for part in parts for word in part.words if word in known)
+    candidates = list(dict.fromkeys((*words, *found)))
+    return _with_vectors(candidates, parts, also=frozenset(frequent.vocabulary))
 
 
-def _with_vectors(words: Sequence[str], found: Vectors, *, also: Set[str]) -> Vocabulary:
-    """Assign each word the vector of its written form, else of its lower-case form.
+def _forms(words: Iterable[str]) -> Iterator[str]:
+    """Yield words as written and in lower case."""
+    return (form for word in words for form in (word, word.lower()))
 
-    The words in ``also`` are known without a vector, too; theirs is zero.
-    """
-    row_of = {word: row for row, word in enumerate(found.words)}
-    rows: dict[str, int] = {}
-    for word in (*words, *found.words):
-        row = row_of.get(word, row_of.get(word.lower(), -1))
-        if (row >= 0 or word in also) and word != UNKNOWN:  # some files have an entry for it
-            rows.setdefault(word, row)
-    places = np.array([-1, *rows.values()])  # row 0: the unknown word
-    matrix = np.zeros((len(places), found.size), dtype=np.float32)
-    matrix[places >= 0] = found.matrix[places[places >= 0]]
-    return Vocabulary(Tokenizer.from_words(rows), matrix)
+
+def _with_vectors(words: Sequence[str], parts: Sequence[Vectors], *, also: Set[str]) -> Vocabulary:
+    """Keep the words that have a vector in some part, and those in ``also``, whose vector is zero."""
+    matrix = join_parts(words, parts)
+    has_vector = np.any(matrix != 0, axis=1)
+    kept = [
+        row
+        for row, word in enumerate(words)
+        if (has_vector[row] or word in also) and word != UNKNOWN  # some files have an entry for it
+    ]
+    tokenizer = Tokenizer.from_words(words[row] for row in kept)
+    unknown = np.zeros((1, matrix.shape[1]), dtype=np.float32)
+    return Vocabulary(tokenizer, np.concatenate([unknown, matrix[kept]]), widths(parts))
 
 
 def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:

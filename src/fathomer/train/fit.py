@@ -28,6 +28,7 @@ from fathomer.evaluate.calibrate import Calibration, calibrate, tune_share
 from fathomer.files import leftovers_of, write_atomically
 from fathomer.model.interface import find_device, trainable_parameters
 from fathomer.model.ngrams import NgramRegression
+from fathomer.text.sources import Sources
 from fathomer.train.checkpoint import EpochDone, TrainingState
 from fathomer.train.loop import Event, score_network, train
 from fathomer.train.prepare import Prepared, prepare, run_settings
@@ -51,7 +52,7 @@ def fit(
     recipe: Recipe,
     *,
     held_out: Examples | None = None,
-    vectors: Path | None = None,
+    vectors: Sources = None,
     start: Artifact | None = None,
     match_parameters: bool = False,
     folder: Path | None = None,

@@ -4,7 +4,6 @@ import copy
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
 from fathomer.text.conditioning import Conditioning, apply_conditioning, fit_conditioning
 from fathomer.text.encode import EncodedTexts
+from fathomer.text.sources import Sources, as_paths
 from fathomer.text.tokenizer import Tokenizer
 from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
 
@@ -41,8 +41,8 @@ class VectorsFound:
     """Share of all word occurrences."""
     subtracted: list[float] = field(default_factory=list)
     """The mean vector that was subtracted from all vectors."""
-    scale: float = 1.0
-    """What the centred vectors were multiplied by."""
+    scale: float | list[float] = 1.0
+    """What the centred vectors were multiplied by; for joined vectors, one number per part."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shares as plain values."""
@@ -68,7 +68,7 @@ def prepare(
     recipe: Recipe,
     *,
     held_out: Examples | None = None,
-    vectors: Path | None = None,
+    vectors: Sources = None,
     match_parameters: bool = False,
     start: Artifact | None = None,
 ) -> Prepared:
@@ -99,7 +99,7 @@ def prepare(
         given = vocabulary.vectors
         vocabulary, conditioning = condition_vectors(vocabulary, train.texts)
         if vectors and conditioning and given is not None:
-            vectors_found = measure_coverage(vectors, train.texts, given, conditioning)
+            vectors_found = measure_coverage(vectors, train.texts, vocabulary, given, conditioning)
         network = build_network(recipe, vocabulary)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))
     unseen = encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None
@@ -188,7 +188,7 @@ def condition_vectors(
     counts = np.zeros(len(vocabulary.vectors), dtype=np.int64)
     for ids in pieces(texts.ids):
         counts += np.bincount(ids[ids >= 0], minlength=len(counts))
-    conditioning = fit_conditioning(vocabulary.vectors, counts)
+    conditioning = fit_conditioning(vocabulary.vectors, counts, vocabulary.parts)
     conditioned = apply_conditioning(vocabulary.vectors, conditioning)
     return vocabulary._replace(vectors=conditioned), conditioning
 
@@ -212,8 +212,9 @@ def training_weights(
 
 
 def measure_coverage(
-    vectors: Path,
+    vectors: Sources,
     texts: EncodedTexts,
+    vocabulary: Vocabulary,
     matrix: NDArray[np.float32],
     conditioning: Conditioning,
 ) -> VectorsFound:
@@ -226,12 +227,18 @@ def measure_coverage(
         covered += int(has_vector[known].sum())
     types = int(seen.sum()) + len(texts.unknown)
     return VectorsFound(
-        file=vectors.name,
+        file=" + ".join(path.name for path in as_paths(vectors)),
         types=int((seen & has_vector).sum()) / max(1, types),
         words=covered / max(1, len(texts.ids)),
         subtracted=[round(float(number), 6) for number in conditioning.mean],
-        scale=conditioning.scale,
+        scale=_scales(vocabulary.parts, conditioning),
     )
+
+
+def _scales(parts: Sequence[int], conditioning: Conditioning) -> float | list[float]:
+    """Return the scale of each part of joined vectors, or the only one."""
+    scales = [float(conditioning.scale[end - 1]) for end in np.cumsum(parts)]
+    return scales if len(scales) > 1 else scales[0]
 
 
 def run_settings(prepared: Prepared) -> dict[str, Any]:
