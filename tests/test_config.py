@@ -58,8 +58,11 @@ SOME_SETTINGS = st.fixed_dictionaries(
         ("train.clip=true", "clip must be of type float, not True"),
         ("train.clip='5'", "clip must be of type float, not '5'"),
         ("model.fixed_words=1", "fixed_words must be of type bool, not 1"),
-        ("model.depth=deep", "depth must be one of gumbel, hard, soft, full, not 'deep'"),
-        ("model.depth=[]", "depth must be one of gumbel, hard, soft, full, not []"),
+        (
+            "model.depth=deep",
+            "depth must be one of gumbel, hard, soft, full, supervised, not 'deep'",
+        ),
+        ("model.depth=[]", "depth must be one of gumbel, hard, soft, full, supervised, not []"),
         ("train.epochs=0", "epochs must be at least 1, not 0"),
         ("train.decay_to=1.5", "decay_to must be at most 1, not 1.5"),
         ("train.clip=nan", "clip must be at least 0, not nan"),

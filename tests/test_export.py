@@ -76,7 +76,7 @@ def with_random_ngrams(network, count):
 
 
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
-@pytest.mark.parametrize("depth", ["gumbel", "soft", "full"])
+@pytest.mark.parametrize("depth", ["gumbel", "soft", "full", "supervised"])
 def test_the_graph_gives_the_answers_of_the_network(sequence, depth):
     network = random_network(sequence=sequence, depth=depth, max_positions=5)
     session = session_of(graph_of(network))

@@ -14,7 +14,8 @@ from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 
-DepthSelection = Literal["gumbel", "hard", "soft", "full"]
+DepthSelection = Literal["gumbel", "hard", "soft", "full", "supervised"]
+DepthTarget = Literal["mi", "frequency", "random", "oracle"]
 SequenceKind = Literal["bilstm", "none", "sinusoidal", "learned"]
 ClassWeight = Literal["none", "balanced"]
 TrainPrecision = Literal["float32", "bfloat16"]
@@ -75,7 +76,9 @@ class ModelConfig(Section):
     )
     max_depth: int = setting(9, "largest depth of a word, in steps (L)", low=1, high=1000)
     depth: DepthSelection = setting(
-        "gumbel", "how the depth of a word is selected: `gumbel`, `hard`, `soft` or `full`"
+        "gumbel",
+        "how the depth of a word is selected: `gumbel`, `hard`, `soft`, `full`, or `supervised`:"
+        " trained towards target depths",
     )
     sequence: SequenceKind = setting(
         "bilstm", "source of word order: `bilstm`, `none`, `sinusoidal` or `learned`"
@@ -157,6 +160,15 @@ class TrainConfig(Section):
         high=0.9,
     )
     calibrate: bool = setting(True, "calibrate the probabilities on the held-out part")
+    target_depth: float = setting(
+        2.0, "average depth of the words, if `model.depth` is `supervised`", low=1, high=1000
+    )
+    depth_target: DepthTarget = setting(
+        "mi",
+        "which words are deep, if `model.depth` is `supervised`: words that tell much about the label"
+        " (`mi`), rare words (`frequency`), words that matter to a full-depth model that is trained"
+        " first (`oracle`), or `random` ones",
+    )
     keep: KeptEpoch = setting(
         "best", "which epoch to keep: the `best` on the held-out part, or the `last`"
     )

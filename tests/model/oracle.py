@@ -1,8 +1,9 @@
 """A slow reference implementation of the network: one text, one word and one gate at a time.
 
 It is written from the paper's equations, uses the weights of a network and shares no code with it.
-Where the paper is silent, it follows the decisions of the network: no b_2, row 0 of the vectors for
-unknown words, and the last row for positions beyond the learned ones. States are lists of vectors.
+Where the paper is silent, it follows the decisions of the network: b_2 only in supervised depth, row 0
+of the vectors for unknown words, and the last row for positions beyond the learned ones. States are
+lists of vectors.
 """
 
 import math
@@ -54,8 +55,9 @@ def _read_text(
     tokens = [token(network, word, unknown) for word in text]
     features = sequential(network, tokens)
     w1, b1, w2 = network.depth.inner.weight, network.depth.inner.bias, network.depth.scores.weight
+    b2 = 0 if network.depth.scores.bias is None else network.depth.scores.bias
     inner = [(w1 @ h + b1).clamp(min=0) for h in features]
-    logits = [w2 @ vector for vector in inner]  # Eq. (6)
+    logits = [w2 @ vector + b2 for vector in inner]  # Eq. (6)
     if depths is None:
         depths = [select(each.tolist(), network.config.depth) for each in logits]
     x = [  # Eq. (13)

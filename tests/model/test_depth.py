@@ -25,7 +25,7 @@ def selected(logits: torch.Tensor, how: str, *, sample: bool = False) -> list[in
     return select_depths(logits, how=how, sample=sample).tolist()
 
 
-@pytest.mark.parametrize("how", ["hard", "gumbel"])
+@pytest.mark.parametrize("how", ["hard", "gumbel", "supervised"])
 def test_the_most_probable_class_j_means_j_plus_1_steps(how):
     assert selected(LOGITS, how) == [2, 1, 4]
 
@@ -45,7 +45,7 @@ def test_selection_agrees_with_its_definition(how):
     assert selected(logits, how) == [select(row, how) for row in logits.tolist()]
 
 
-@pytest.mark.parametrize("how", ["hard", "soft", "full"])
+@pytest.mark.parametrize("how", ["hard", "soft", "full", "supervised"])
 def test_only_gumbel_selection_samples(how):
     assert selected(LOGITS, how, sample=True) == selected(LOGITS, how)
 
@@ -143,6 +143,12 @@ def test_the_depth_embedding_is_the_weight_of_the_scores_plus_a_sinusoid():
     depth = random_network(max_depth=9).depth
     sinusoids = torch.stack([sinusoid(d, 7) for d in range(1, 10)]).float()
     torch.testing.assert_close(depth.embedding(), depth.scores.weight + sinusoids)
+
+
+def test_only_supervised_depth_has_a_bias_of_the_scores():
+    for how in ("gumbel", "hard", "soft", "full"):
+        assert random_network(depth=how).depth.scores.bias is None
+    assert random_network(depth="supervised").depth.scores.bias.shape == (4,)
 
 
 def test_the_sinusoids_are_not_saved_and_follow_max_depth():

@@ -20,7 +20,7 @@ from tests.model.networks import (
 from tests.model.oracle import read
 
 SEQUENCES = ["bilstm", "none", "sinusoidal", "learned"]
-SELECTIONS = ["gumbel", "hard", "soft", "full"]
+SELECTIONS = ["gumbel", "hard", "soft", "full", "supervised"]
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)

@@ -12,15 +12,19 @@ import torch
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError, TrainingError
 from fathomer.model.graph import WordBatch
+from fathomer.model.inference import classify
 from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
+from fathomer.train.depth_targets import with_depth_targets
 from fathomer.train.fit import CHECKPOINT, fit
 from fathomer.train.loop import (
+    DEPTH_NOISE,
     RolledBack,
     StepDone,
     score_network,
     text_losses,
     train,
     train_steps,
+    with_noise,
 )
 from fathomer.train.prepare import prepare
 from tests.tiny import TINY, tiny_examples, tiny_prepared
@@ -349,3 +353,60 @@ def test_every_text_counts_the_same_however_long_it_is(monkeypatch):
     losses.mean().backward()
     for name, weight in trained_weights(network).items():
         torch.testing.assert_close(sums[name] / len(steps), weight.grad, rtol=1e-4, atol=1e-6)
+
+
+SUPERVISED = TINY.updated({"model": {"depth": "supervised"}})
+
+
+def supervised_step(monkeypatch, *, weight):
+    """Return the gradients of one step of a network with supervised depth."""
+    monkeypatch.setattr("fathomer.train.loop.DEPTH_WEIGHT", weight)
+    prepared = with_depth_targets(tiny_prepared(SUPERVISED))
+    state = TrainingState.start(prepared.network)
+    next(train_steps(state, prepared))
+    return {name: parameter.grad for name, parameter in prepared.network.named_parameters()}
+
+
+def test_the_supervision_of_depth_reaches_both_layers_of_the_classifier(monkeypatch):
+    without = supervised_step(monkeypatch, weight=0.0)
+    found = supervised_step(monkeypatch, weight=0.5)
+    for name in ("depth.inner.weight", "depth.scores.weight", "depth.scores.bias"):
+        assert not torch.equal(found[name], without[name]), name
+    assert torch.count_nonzero(without["depth.scores.bias"]) == 0
+    assert torch.count_nonzero(found["depth.scores.bias"]) == 4
+    assert torch.equal(found["output.weight"], without["output.weight"]), "same depths, same loss"
+
+
+def test_the_depth_classifier_learns_the_targets():
+    prepared = with_depth_targets(tiny_prepared(SUPERVISED.updated({"train": {"epochs": 30}})))
+    state = TrainingState.start(prepared.network)
+    events = list(train(state, prepared))
+    answers = classify(state.network, prepared.train.texts, batch_words=60)
+    assert (answers.depths == prepared.train.depths).mean() > 0.9
+    assert events[-1].held_out["accuracy"] >= 0.9
+
+
+def test_words_take_their_target_depth_or_now_and_then_a_random_one():
+    torch.manual_seed(0)
+    wanted = torch.full((10_000,), 2)
+    taken = with_noise(wanted, 4)
+    shares = torch.bincount(taken, minlength=5)[1:] / len(taken)
+    random = DEPTH_NOISE / 4
+    expected = torch.tensor([random, 1 - DEPTH_NOISE + random, random, random])
+    torch.testing.assert_close(shares, expected, rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("target", ["mi", "oracle"])
+def test_a_resumed_run_with_supervised_depth_ends_like_an_uninterrupted_one(tmp_path, target):
+    recipe = SUPERVISED.updated({"train": {"epochs": 2, "depth_target": target}})
+
+    def stop(events):
+        for event in events:
+            yield event
+            if isinstance(event, EpochDone):
+                raise KeyboardInterrupt
+
+    straight = fit(tiny_examples(), recipe).artifact.network
+    fit(tiny_examples(), recipe, folder=tmp_path, watch=stop)
+    resumed = fit(tiny_examples(), recipe, folder=tmp_path, resume=True).artifact.network
+    assert weights_hash(resumed) == weights_hash(straight)

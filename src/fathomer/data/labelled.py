@@ -26,6 +26,8 @@ class LabelledTexts:
     """Index of each text's label; for multi-label data, one row of zeros and ones per text."""
     weights: NDArray[np.float32] | None = None
     """Weight of each text in the training loss, 1 on average."""
+    depths: NDArray[np.int16] | None = None
+    """Target depth of each word, one text after another, if depth is supervised."""
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
 from numpy.typing import NDArray
 from torch.nn import functional
 
@@ -63,23 +62,14 @@ def classify(
     for indices in plan_batches(texts.lengths, budget=batch_words):
         with torch.inference_mode():
             batch = WordBatch.from_packed(texts.pack(indices)).to(network.device)
-            forced = None if depths is None else _forced(texts, indices, depths).to(network.device)
+            forced = None
+            if depths is not None:
+                found = texts.gather(indices, depths).astype(np.int64)
+                forced = torch.from_numpy(found).to(network.device)
             output = network(batch, depths=forced, max_depth=max_depth)
             logits = output.logits.float() / temperature
             several = network.config.multi_label
             logs = functional.logsigmoid(logits) if several else logits.log_softmax(1)
             log_probabilities[indices] = logs.cpu().numpy()
-            found = output.depths.cpu().numpy()
-        start = 0
-        for index, length in zip(indices, batch.lengths.tolist(), strict=True):
-            taken[texts.starts[index] : texts.starts[index + 1]] = found[start : start + length]
-            start += length
+            texts.scatter(indices, output.depths.cpu().numpy(), taken)
     return Classified(log_probabilities, taken)
-
-
-def _forced(
-    texts: EncodedTexts, indices: Sequence[int], depths: NDArray[np.integer]
-) -> Int[torch.Tensor, " N"]:
-    """Return the forced depths of the words of some texts."""
-    parts = [depths[texts.starts[i] : texts.starts[i + 1]] for i in indices]
-    return torch.from_numpy(np.concatenate(parts).astype(np.int64))

@@ -6,8 +6,8 @@ by construction: words are sorted by depth, so those still running in a layer ar
 rows, and a word that has stopped takes part in no matrix product.
 
 docs/equations.md lists where it departs from the paper and what was decided where the paper is
-silent. The main departures: Eq. (6) has no ``b_2``, which could not learn; depths count from 1; the
-temperature of Eq. (10) is zero; characters are UTF-8 bytes.
+silent. The main departures: Eq. (6) has no ``b_2``, which could not learn, unless depth is supervised;
+depths count from 1; the temperature of Eq. (10) is zero; characters are UTF-8 bytes.
 
     N words of the batch, k of them still running, B texts, D distinct words, H hidden_size, L max_depth,
     inner: hidden layer of the depth classifier, token: word and character vectors, gates: 7*H, node: 3*H
@@ -200,7 +200,8 @@ class DepthClassifier(nn.Module):
     def __init__(self, config: ModelConfig, feature_size: int) -> None:
         super().__init__()
         self.inner = nn.Linear(feature_size, config.depth_size)  # W_1, b_1
-        self.scores = nn.Linear(config.depth_size, config.max_depth, bias=False)  # W_2
+        supervised = config.depth == "supervised"
+        self.scores = nn.Linear(config.depth_size, config.max_depth, bias=supervised)  # W_2, b_2
         depths = torch.arange(1, config.max_depth + 1).float()
         self.register_buffer("sinusoidal", sinusoids(depths, config.depth_size), persistent=False)
 

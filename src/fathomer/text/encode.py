@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,24 @@ class EncodedTexts:
         words[is_unknown] = -1 - new_rows
         lengths = np.asarray([len(part) for part in parts], dtype=np.int64)
         return PackedWords(words, lengths, self.unknown[rows])
+
+    def gather(self, indices: Sequence[int], values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of the words of the texts at ``indices``, in the order of :meth:`pack`."""
+        parts = [values[self.starts[i] : self.starts[i + 1]] for i in indices]
+        return np.concatenate([values[:0], *parts])
+
+    def scatter(self, indices: Sequence[int], values: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the values of packed words to their places in ``out``: the inverse of :meth:`gather`."""
+        start = 0
+        for index in indices:
+            first, end = self.starts[index], self.starts[index + 1]
+            out[first:end] = values[start : start + end - first]
+            start += end - first
+
+    def take(self, indices: Sequence[int]) -> "EncodedTexts":
+        """Return some of the texts; the spellings of unknown words are shared."""
+        starts = np.concatenate([[0], np.cumsum(self.lengths[np.asarray(indices, dtype=np.int64)])])
+        return type(self)(self.gather(indices, self.ids), starts, self.unknown)
 
 
 def plan_batches(

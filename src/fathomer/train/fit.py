@@ -30,6 +30,7 @@ from fathomer.model.interface import find_device, trainable_parameters
 from fathomer.model.ngrams import NgramRegression
 from fathomer.text.sources import Sources
 from fathomer.train.checkpoint import EpochDone, TrainingState
+from fathomer.train.depth_targets import with_depth_targets
 from fathomer.train.loop import Event, score_network, train
 from fathomer.train.prepare import Prepared, prepare, run_settings
 from fathomer.train.tracking import TRACKERS
@@ -75,8 +76,9 @@ def fit(
         match_parameters=match_parameters,
         start=start,
     )
-    settings = run_settings(prepared)
     prepared.network.to(find_device(device))
+    prepared = with_depth_targets(prepared)
+    settings = run_settings(prepared)
     checkpoint = folder / CHECKPOINT if folder else None
     if resume and checkpoint:
         state = TrainingState.resume(prepared.network, checkpoint, settings)

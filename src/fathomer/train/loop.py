@@ -28,6 +28,11 @@ from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.prepare import Prepared, VectorsFound, learn_directly
 
 MAX_ROLLBACKS = 3
+DEPTH_WEIGHT = 0.5
+"""Weight of the loss of supervised depths, beside the loss of the labels."""
+DEPTH_NOISE = 0.2
+"""Share of the words that take a random depth in training, if depth is supervised: the model then
+answers well at other depths too."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +190,18 @@ def train_step(
     device = network.device
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
+    wanted = None  # the target depths, if depth is supervised
+    if data.depths is not None:
+        wanted = torch.from_numpy(data.texts.gather(indices, data.depths)).long().to(device)
+    taken = None if wanted is None else with_noise(wanted, network.config.max_depth)
     with mixed_precision(config.precision):
-        output = network(batch)
+        output = network(batch, depths=taken)
     losses = text_losses(output.logits.float(), targets, config.label_smoothing)
     if data.weights is not None:
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
     loss = losses.sum() / mean_texts
+    if wanted is not None and output.depth_logits is not None:
+        loss = loss + DEPTH_WEIGHT * depth_loss(output.depth_logits.float(), wanted)
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     weights = trained_weights(network).values()
@@ -212,6 +223,17 @@ def text_losses(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         )
     truth = targets * (1 - smoothing) + smoothing / 2
     return functional.binary_cross_entropy_with_logits(logits, truth, reduction="none").mean(1)
+
+
+def depth_loss(logits: Tensor, depths: Tensor) -> Tensor:
+    """Return the cross entropy of the depth classifier, Eq. (6), with the target depths."""
+    return functional.cross_entropy(logits, depths - 1, reduction="sum") / max(1, len(depths))
+
+
+def with_noise(depths: Tensor, max_depth: int) -> Tensor:
+    """Replace the depths of some words by random ones."""
+    random = torch.randint_like(depths, 1, max_depth + 1)
+    return torch.where(torch.rand(depths.shape, device=depths.device) < DEPTH_NOISE, random, depths)
 
 
 def count_correct(logits: Tensor, targets: Tensor) -> int:

@@ -36,7 +36,7 @@ both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["32
 @torch.inference_mode()
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("sequence", ["bilstm", "none", "sinusoidal", "learned"])
-@pytest.mark.parametrize("depth", ["gumbel", "hard", "soft", "full", "forced"])
+@pytest.mark.parametrize("depth", ["gumbel", "hard", "soft", "full", "supervised", "forced"])
 @both
 def test_the_engine_agrees_with_the_plain_model(texts, sequence, depth, dtype):
     how = "gumbel" if depth == "forced" else depth
