@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from typing import Any
 
 EXTRAS = {
+    "arrow": "a Parquet file",
     "fasttext": "the model fasttext",
     "hub": "fathomer.hub",
     "onnx": "export",
@@ -29,6 +30,7 @@ EXTRAS = {
     "serve": "serve",
     "track": "--track",
     "tune": "tune",
+    "xlsx": "an .xlsx file",
 }
 """The optional extras of the package, and what each of them is needed for."""
 
@@ -75,9 +77,12 @@ class MissingExtraError(FathomerError, ImportError):
 
 def require(package: str, extra: str) -> Any:
     """Import and return an optional package, or explain which extra installs it."""
-    if find_spec(package) is None:
+    top = package.partition(".")[0]
+    if find_spec(top) is None:
         raise MissingExtraError(
-            f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]'", name=package
+            f"{EXTRAS[extra]} needs {top}: pip install 'fathomer[{extra}]', "
+            f"or pip install -c constraints.txt '.[{extra}]' in a clone",
+            name=top,
         )
     return import_module(package)
 
