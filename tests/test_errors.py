@@ -16,7 +16,10 @@ def test_an_installed_package_is_imported():
 def test_a_missing_package_is_an_error_that_says_how_to_install_it():
     with pytest.raises(MissingExtraError) as caught:
         require("no_such_package", "plots")
-    message = "a plot needs no_such_package: pip install 'fathomer[plots]'"
+    message = (
+        "a plot needs no_such_package: pip install 'fathomer[plots]', "
+        "or pip install -c constraints.txt '.[plots]' in a clone"
+    )
     assert (str(caught.value), caught.value.name) == (message, "no_such_package")
 
 

@@ -1,9 +1,8 @@
 """Answers for a whole file: predictions written beside its rows, in constant memory.
 
-A csv, tsv or jsonl file keeps its columns and gets new ones; plain lines are answered with lines of
-JSON. The run can be interrupted at any time, even killed, and resumed. Rows are answered in chunks
-whose boundaries do not depend on interruptions, so a resumed run writes the same bytes as an
-uninterrupted one.
+A table keeps its columns and gets new ones; plain lines are answered with lines of JSON. The run can
+be interrupted at any time, even killed, and resumed. Rows are answered in chunks whose boundaries do
+not depend on interruptions, so a resumed run writes the same bytes as an uninterrupted one.
 """
 
 import hashlib
@@ -18,6 +17,7 @@ from typing import Any
 from fathomer.data.csv_jsonl import DELIMITERS, TABLES
 from fathomer.data.examples import SEPARATOR
 from fathomer.data.reading import Row
+from fathomer.data.xlsx_parquet import write_parquet
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
 from fathomer.open_files import file_error, find_surrogate, format_suffix
@@ -43,6 +43,15 @@ class AnswerRequest:
     depths: bool = False
     max_depth: int | None = None
     abstain_below: float = 0.0
+    delimiter: str | None = None
+    """Character between the columns of a csv or tsv file, if it is not the usual one."""
+
+    @property
+    def kind(self) -> str:
+        """Suffix that names the format of the answers."""
+        own = answer_kinds(self.path)
+        named = format_suffix(self.out)
+        return named if named in own else own[0]
 
     def settings(self) -> dict[str, Any]:
         """Return everything that must stay the same when a run is resumed."""
@@ -52,6 +61,17 @@ class AnswerRequest:
             "--max-depth": self.max_depth,
             "--abstain-below": self.abstain_below,
         }
+
+
+def answer_kinds(path: Path) -> tuple[str, ...]:
+    """Return the suffixes that answers to a file can have, the usual one first."""
+    kinds = {
+        ".csv": (".csv", ".parquet"),
+        ".tsv": (".tsv", ".parquet"),
+        ".xlsx": (".csv", ".parquet"),
+        ".parquet": (".parquet", ".csv"),
+    }
+    return kinds.get(format_suffix(path), (".jsonl",))
 
 
 def answer_file(
@@ -75,8 +95,11 @@ def answer_file(
                 kept = f"{file.notes['rows']:,} answers are kept, --resume continues"
                 raise DataError(f"{error}; {kept}") from None
             raise
+        rows = int(file.notes["rows"])
+        if request.kind == ".parquet":
+            _write_parquet(request, file.partial)
         file.finish()
-        return int(file.notes["rows"])
+        return rows
 
 
 def _check_settings(file: GrowingFile, settings: dict[str, Any]) -> None:
@@ -125,7 +148,7 @@ def _answer_records(
 def _update(digest: "hashlib._Hash", records: Iterable[Row]) -> None:
     """Add the content of records to a digest, without their line numbers."""
     for record in records:
-        content = json.dumps([record.text, record.names, record.values])
+        content = json.dumps([record.text, record.names, record.values], default=str)
         digest.update(content.encode())
 
 
@@ -143,16 +166,31 @@ def chunked(records: Iterable[Row]) -> Iterator[list[Row]]:
         yield chunk
 
 
+def _write_parquet(request: AnswerRequest, partial: Path) -> None:
+    """Replace lines of JSON, which can be resumed, by the Parquet file made of them."""
+    complete = partial.with_name(f"{partial.name}.parquet")
+    beside = request.path if format_suffix(request.path) == ".parquet" else None
+    with partial.open(encoding="utf-8") as lines:
+        write_parquet(complete, json.loads(next(lines)), map(json.loads, lines), beside=beside)
+    complete.replace(partial)
+
+
 class _AnswerWriter:
-    """A formatter of answers, as lines of the same kind of file as the input."""
+    """A formatter of answers, as lines of the file of answers.
+
+    Before it is complete, a Parquet file is a line of JSON with the names and types of the columns,
+    and one for each row. The columns of an input that is itself Parquet are added at the end.
+    """
 
     def __init__(self, request: AnswerRequest, names: Sequence[str]) -> None:
         self.path, self.depths, self.names = request.path, request.depths, names
-        self.kind = format_suffix(request.path)
-        self.delimiter = DELIMITERS.get(self.kind)
+        self.kind = request.kind
+        self.delimiter = request.delimiter or DELIMITERS.get(self.kind)
+        self.is_parquet = self.kind == ".parquet"
+        self.keeps_values = not (self.is_parquet and format_suffix(request.path) == ".parquet")
         added = ["label", "probability"]
         if self.depths:
-            added.append("mean_depth" if self.delimiter else "words")
+            added.append("words" if self.kind == ".jsonl" else "mean_depth")
         self.added = [self._free_name(name) for name in added]
 
     def _free_name(self, name: str) -> str:
@@ -165,23 +203,31 @@ class _AnswerWriter:
         raise file_error(self.path, problem, 1)
 
     def header(self) -> list[str]:
-        """Return the header line of a csv or tsv file; other kinds have none."""
+        """Return the line before the answers, if the kind of file has one."""
+        if self.is_parquet:
+            kept = [(name, "string") for name in self.names if self.keeps_values]
+            kinds = ("string", "float64", "float64")
+            return [_json_line([*kept, *zip(self.added, kinds, strict=False)])]
         return [csv_line([*self.names, *self.added], self.delimiter)] if self.delimiter else []
 
     def line(self, record: Row, prediction: Prediction) -> str:
         """Return the line that answers one record."""
+        if self.is_parquet:
+            kept = [None if v is None else str(v) for v in record.values if self.keeps_values]
+            return _json_line([*kept, *self._answers(prediction)])
         if self.delimiter:
-            return self._row(record, prediction, self.delimiter)
-        if self.kind in TABLES:
+            return csv_line([*record.values, *self._answers(prediction)], self.delimiter)
+        if format_suffix(self.path) in TABLES:
             return self._object(record, prediction)
         return _json_line(prediction.to_dict(words=self.depths))
 
-    def _row(self, record: Row, prediction: Prediction, delimiter: str) -> str:
-        values = [*record.values, *_label_and_probability(prediction)]
+    def _answers(self, prediction: Prediction) -> list[str | float | None]:
+        """Return the values of the new columns."""
+        answers = [*_label_and_probability(prediction)]
         if self.depths:
             depth = prediction.mean_depth
-            values.append(None if depth is None else round(depth, 4))
-        return csv_line(values, delimiter)
+            answers.append(None if depth is None else round(depth, 4))
+        return answers
 
     def _object(self, record: Row, prediction: Prediction) -> str:
         if taken := set(self.added) & set(record.names):
@@ -202,17 +248,17 @@ def _label_and_probability(prediction: Prediction) -> tuple[str | None, float]:
 
 def csv_line(values: Iterable[Any], delimiter: str = ",") -> str:
     """Return one line of a csv or tsv file; None becomes an empty cell."""
-    return delimiter.join(map(_cell, values)) + "\n"
+    return delimiter.join(_cell(value, delimiter) for value in values) + "\n"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, delimiter: str) -> str:
     # Python 3.11's csv module would leave a lone carriage return unquoted.
     cell = "" if value is None else str(value)
     doubled = cell.replace('"', '""')
-    return f'"{doubled}"' if _NEEDS_QUOTES.search(cell) else cell
+    return f'"{doubled}"' if delimiter in cell or _NEEDS_QUOTES.search(cell) else cell
 
 
-def _json_line(content: dict[str, Any]) -> str:
+def _json_line(content: dict[str, Any] | list[Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
     # A lone surrogate cannot be encoded as UTF-8, only escaped.
     return (json.dumps(content) if find_surrogate(line) else line) + "\n"

@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from typing import Any
 
 EXTRAS = {
+    "arrow": "a Parquet file",
     "fasttext": "the model fasttext",
     "hub": "fathomer.hub",
     "onnx": "export",
@@ -30,6 +31,7 @@ EXTRAS = {
     "track": "--track",
     "tune": "tune",
     "vectors": "this source of vectors",
+    "xlsx": "an .xlsx file",
 }
 """The optional extras of the package, and what each of them is needed for."""
 
@@ -76,15 +78,18 @@ class MissingExtraError(FathomerError, ImportError):
 
 def require(package: str, extra: str) -> Any:
     """Import and return an optional package, or explain which extra installs it."""
-    if find_spec(package) is None:
-        raise missing_extra(package, extra)
+    top = package.partition(".")[0]
+    if find_spec(top) is None:
+        raise missing_extra(top, extra)
     return import_module(package)
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:
     """Return the error for an optional package that is not installed."""
     return MissingExtraError(
-        f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]'", name=package
+        f"{EXTRAS[extra]} needs {package}: pip install 'fathomer[{extra}]', "
+        f"or pip install -c constraints.txt '.[{extra}]' in a clone",
+        name=package,
     )
 
 

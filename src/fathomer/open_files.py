@@ -29,8 +29,9 @@ def format_suffix(path: Path) -> str:
 
 
 def file_error(path: Path | str, problem: str, line: int | None = None) -> DataError:
-    """Return an error about a file, or about one of its lines."""
-    place = str(path) if line is None else f"{path}, line {line}"
+    """Return an error about a file, or about one of its lines or rows."""
+    unit = "row" if str(path).lower().endswith((".xlsx", ".parquet")) else "line"
+    place = str(path) if line is None else f"{path}, {unit} {line}"
     return DataError(f"{place}: {problem}")
 
 

@@ -78,7 +78,8 @@ def test_findings_have_a_count_and_the_first_lines():
         (("word " * 51, "good"), "long_texts", "note"),
         (("a text", "Good "), "similar_labels", "warning"),
         (("a text", "ugly"), "rare_labels", "warning"),
-        (("a text", "NaN"), "missing_labels", "warning"),
+        (("a text", "NaN"), "missing_label", "warning"),
+        (("a text", "n/a"), "missing_labels", "warning"),
     ],
 )
 def test_one_odd_row_is_found_in_its_line(row, problem, level):
@@ -137,8 +138,12 @@ def test_test_texts_that_are_in_the_training_data_are_leaked():
 
 def test_a_test_label_that_the_training_data_lacks_is_an_error():
     train = write("a.csv", HEALTHY)
-    finding = only(train, write("b.csv", [("a new text", "good"), ("another", "ugly")]))
-    assert (finding.level, finding.problem, finding.lines) == ("error", "unknown_labels", (3,))
+    unknown = ("another", "ugly")
+    finding = only(train, write("b.csv", [unknown, ("a new text", "good"), unknown]))
+    assert (finding.level, finding.problem, finding.lines) == ("error", "unknown_labels", (2, 4))
+    finding = only(train, write("b.csv", [("a new text", "good"), unknown]))
+    assert (finding.level, finding.problem, finding.lines) == ("warning", "unknown_labels", (3,))
+    assert finding.message.endswith("'ugly' (1); 1 row left out")
 
 
 def test_another_encoding_is_recognised_and_suggested():
@@ -175,18 +180,19 @@ def test_a_column_of_different_values_is_not_taken_for_labels():
 
 
 @pytest.mark.parametrize(
-    ("name", "separator", "problem", "words"),
+    ("name", "separator", "words"),
     [
-        ("a.csv", ";", "separator", "separated by semicolons"),
-        ("a.csv", "\t", "separator", "rename the file to .tsv"),
-        ("a.tsv", ",", "separator", "rename the file to .csv"),
+        ("a.csv", ";", "semicolons"),
+        ("a.csv", "\t", "tabs"),
+        ("a.tsv", ",", "commas"),
     ],
 )
-def test_a_wrong_separator_is_recognised(name, separator, problem, words):
+def test_another_separator_is_a_note(name, separator, words):
     survey = write(name, HEALTHY, header=f"text{separator}label", separator=separator)
-    assert only(survey).level == "error"
-    assert only(survey).problem == problem
-    assert words in only(survey).message
+    finding = only(survey)
+    assert (finding.level, finding.problem) == ("note", "separator")
+    assert finding.message == f"{name}: columns separated by {words}"
+    assert len(survey.examples) == len(HEALTHY)
 
 
 def test_a_file_without_a_header_is_recognised():

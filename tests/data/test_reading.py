@@ -66,7 +66,7 @@ def test_fasttext_lines_are_recognised_by_suffix_or_first_line(write, name):
 def test_an_unsupported_file_is_reported_with_the_supported_formats(write):
     assert message(write("r.docx", "text,label\na,1\n")) == (
         "r.docx: unsupported file format; use .csv, .tsv, .jsonl, "
-        "or fastText's __label__ lines in .txt or .ft, each also with .gz"
+        "or fastText's __label__ lines in .txt or .ft, each also with .gz; .xlsx or .parquet"
     )
     assert message(Path("reviews")) == "reviews: no such file"
 
@@ -132,6 +132,18 @@ def test_rows_without_text_or_label_are_skipped_and_counted_and_blank_lines_are_
     assert read_examples(path).skipped == {"empty text": 1, "empty label": 1}
     path = write("r.txt", "__label__1\n__label__ a\n\n__label__1 a\n")
     assert read_examples(path).skipped == {"empty text": 1, "empty label": 1}
+
+
+@pytest.mark.parametrize("label", ["NaN", "nan", "null", "<NA>", "#N/A"])
+def test_a_label_that_stands_for_none_is_left_out_and_counted(write, label):
+    found = read_examples(write("r.csv", f"text,label\na,1\nb,{label}\nc,{label}\n"))
+    assert (list(found), found.skipped) == ([("a", "1")], {"missing label": 2})
+
+
+def test_a_json_label_that_is_not_a_number_is_left_out_and_counted(write):
+    lines = '{"text": "a", "label": 1.0}\n{"text": "b", "label": NaN}\n'
+    found = read_examples(write("r.jsonl", lines))
+    assert (list(found), found.skipped) == ([("a", "1")], {"missing label": 1})
 
 
 def test_a_file_with_only_skipped_rows_is_an_error(write):

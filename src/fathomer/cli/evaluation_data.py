@@ -23,6 +23,7 @@ def open_evaluation_data(
     data_dir: Path | None,
 ) -> "Dataset":
     """Open the texts to evaluate a model on, and print notes and warnings about them."""
+    from fathomer.data.labelled import known_only
     from fathomer.data.opening import held_out_fold, open_dataset
     from fathomer.data.reading import DEFAULT_OPTIONS
 
@@ -30,6 +31,8 @@ def open_evaluation_data(
     fold, folds = held_out_fold(trained, data, fold, folds)
     options = replace(options or DEFAULT_OPTIONS, multi_label=predictor.multi_label)
     source = open_dataset(data, options, data_dir=data_dir, fold=fold, folds=folds, only="test")
+    known = known_only(source.evaluation_set, predictor.labels)
+    source = replace(source, train=known) if source.test is None else replace(source, test=known)
     for note in [*source.notes, *_skipped(source), *_leak_warnings(trained, source)]:
         messages_console().print(note)
     return source

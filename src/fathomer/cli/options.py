@@ -7,7 +7,10 @@ import typer
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="Name of a corpus, or a csv, tsv, jsonl or fastText file."),
+    typer.Argument(
+        metavar="DATA",
+        help="Name of a corpus, or a csv, tsv, jsonl, xlsx, parquet or fastText file.",
+    ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a trained model.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]

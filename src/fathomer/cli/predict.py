@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 _UNREADABLE = {
     ".zip": "a zip file; unpack it first",
     ".json": "a JSON file; write one object per line and name it .jsonl",
-    **dict.fromkeys(
-        (".xlsx", ".xls", ".ods", ".parquet", ".docx", ".pdf"), "not a text file; save it as .csv"
-    ),
+    **dict.fromkeys((".xls", ".ods", ".docx", ".pdf"), "not a text file; save it as .csv or .xlsx"),
 }
 
 
@@ -32,7 +30,8 @@ def predict(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|-", help="Plain text with one text per line, or csv, tsv, jsonl."
+            metavar="FILE|-",
+            help="Plain text with one text per line, or csv, tsv, jsonl, xlsx, parquet.",
         ),
     ] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
@@ -53,7 +52,7 @@ def predict(
 ) -> None:
     """Classify the texts of a file, or of standard input.
 
-    Each text is answered with one line of JSON. With --out, a csv, tsv or jsonl file is written that
+    Each text is answered with one line of JSON. With --out, a file of the same kind is written that
     has all columns of the input and the label and probability of each row.
 
     Example: echo "a lovely film" | fathomer predict model --depths
@@ -62,7 +61,7 @@ def predict(
     """
     from fathomer.answer_file import AnswerRequest
     from fathomer.artifact import CONFIG
-    from fathomer.data.reading import ReadOptions
+    from fathomer.data.reading import ReadOptions, describe_delimiter, read_delimiter
     from fathomer.files import real_path, sha256_of
 
     path, options = Path(file), ReadOptions(text_column, None, encoding)
@@ -71,13 +70,18 @@ def predict(
         _check_output(out, path)
     elif resume:
         raise ConfigError("--resume continues a file of answers: name it with --out")
+    delimiter = read_delimiter(path, encoding)
+    if note := describe_delimiter(path, delimiter):
+        messages_console().print(note)
     predictor = open_model(folder, precision, device)
     if depths and not predictor.knows_depth:
         name = predictor.artifact.recipe.model.name
         raise DepthError(f"{folder}: words have no depth in the model {name}; leave --depths out")
     if out is not None:
         model = f"{sha256_of(folder / CONFIG)} {precision}"
-        request = AnswerRequest(path, real_path(out), model, depths, max_depth, abstain_below)
+        request = AnswerRequest(
+            path, real_path(out), model, depths, max_depth, abstain_below, delimiter
+        )
         _write(predictor, request, options, resume=resume)
         return
     for chunk in _chunks(path, options):
@@ -104,7 +108,8 @@ def _check_input(path: Path) -> None:
 
 def _check_output(out: Path, path: Path) -> None:
     """Raise an error before the model is loaded if the answers cannot be written."""
-    from fathomer.open_files import format_suffix
+    from fathomer.answer_file import answer_kinds
+    from fathomer.errors import require
 
     if str(out) == "-":
         raise ConfigError("--out needs a file; without --out, answers go to standard output")
@@ -116,10 +121,13 @@ def _check_output(out: Path, path: Path) -> None:
         raise MissingFileError(f"{out.parent}: no such folder")
     if out.exists() and path.exists() and out.samefile(path):
         raise ConfigError(f"{out}: is the input; choose another name for --out")
-    kind = format_suffix(path)
-    kind = kind if kind in (".csv", ".tsv") else ".jsonl"
-    if out.suffix.lower() in {".csv", ".tsv", ".jsonl", ".gz", *_UNREADABLE} - {kind}:
-        raise ConfigError(f"{out}: answers to {path} are a {kind} file; use that suffix")
+    kinds, known = answer_kinds(path), {".csv", ".tsv", ".jsonl", ".xlsx", ".parquet", ".gz"}
+    if out.suffix.lower() in {*known, *_UNREADABLE} - {*kinds}:
+        raise ConfigError(
+            f"{out}: answers to {path} are a {' or '.join(kinds)} file; use that suffix"
+        )
+    if out.suffix.lower() == ".parquet":
+        require("pyarrow", "arrow")
 
 
 def _chunks(path: Path, options: "ReadOptions") -> "Iterator[list[Row]]":
@@ -137,12 +145,14 @@ def _write(
 ) -> None:
     from fathomer.answer_file import answer_file
     from fathomer.cli.progress import show_answers
-    from fathomer.open_files import count_lines
+    from fathomer.data.xlsx_parquet import BINARY_TABLES
+    from fathomer.open_files import count_lines, format_suffix
 
     messages = messages_console()
     if request.out.exists() and not resume:
         messages.print(f"{request.out}: the existing file will be replaced")
-    lines = count_lines(request.path) if messages.is_terminal else None
+    has_lines = format_suffix(request.path) not in BINARY_TABLES
+    lines = count_lines(request.path) if messages.is_terminal and has_lines else None
     watch = partial(show_answers, console=messages, lines=lines)
     records = chain.from_iterable(_chunks(request.path, options))
     try:

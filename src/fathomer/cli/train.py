@@ -26,13 +26,7 @@ from fathomer.cli.options import (
 )
 from fathomer.cli.output import messages_console
 from fathomer.cli.settings import Changes, automatic_settings
-from fathomer.cli.training_data import (
-    announce,
-    check_splits,
-    has_baseline,
-    read_splits,
-    suggest_vectors,
-)
+from fathomer.cli.training_data import announce, has_baseline, read_splits, suggest_vectors
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, did_you_mean, require
@@ -123,7 +117,6 @@ def train(
     settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
     baseline = baseline and has_baseline(splits, settings)
     watch = _watch(log, settings)
-    check_splits(splits)
     if not (chosen or sources):
         suggest_vectors(splits, settings)
     try:

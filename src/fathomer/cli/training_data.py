@@ -30,19 +30,25 @@ def read_splits(
     source: "Dataset", held_out: str | None, test: str | None, read: Callable[[str], "Dataset"]
 ) -> Splits:
     """Read the files named by ``--held-out`` and ``--test``; a corpus can have its own test set."""
+    unseen = read(held_out).train if held_out else None
+    tested = read(test).evaluation_set if test else source.test
     return Splits(
         source,
-        held_out=read(held_out).train if held_out else None,
-        test=read(test).evaluation_set if test else source.test,
+        held_out=_scored(unseen, source, held_out or ""),
+        test=_scored(tested, source, test or source.name),
     )
 
 
-def check_splits(splits: Splits) -> None:
-    """Raise an error before the training if the model could not be scored after it."""
-    from fathomer.data.labelled import check_labels
+def _scored(examples: "Examples | None", source: "Dataset", name: str) -> "Examples | None":
+    """Leave out texts with labels that the model cannot learn, and say so."""
+    from fathomer.data.labelled import known_only
 
-    if splits.test:
-        check_labels(splits.test, splits.source.train.label_counts)
+    if examples is None:
+        return None
+    known = known_only(examples, source.train.label_counts)
+    if len(known) < len(examples):
+        messages_console().print(f"{name}: {known.summary()}")
+    return known
 
 
 def has_baseline(splits: Splits, recipe: "Recipe") -> bool:

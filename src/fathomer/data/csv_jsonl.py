@@ -1,10 +1,12 @@
 """Parsing csv, tsv and jsonl files; csv and tsv files have a header.
 
-A line of nothing but white space is not a row. Errors name the line on which a row starts.
+Semicolons, tabs or bars between the columns are recognised by the header. A line of nothing but
+white space is not a row. Errors name the line on which a row starts.
 """
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,27 +18,49 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 TABLES = (*DELIMITERS, ".jsonl")
 FIELD_LIMIT = 2**31 - 1  # the largest value of a C long on every platform
 
-_SEPARATORS = {
-    "\t": "its columns are separated by tabs: rename the file to .tsv",
-    ";": "its columns are separated by semicolons: save it with commas, or with tabs as .tsv",
-    "|": "its columns are separated by bars: save it with commas, or with tabs as .tsv",
-    ",": "its columns are separated by commas: rename the file to .csv",
-}
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+"""Characters that are recognised between columns, and their names in messages."""
 _JSON_LIST = "a JSON list; write one object per line, without brackets and commas around them"
+
+
+def find_delimiter(path: Path, lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """Return the character between the columns of a table, and an iterator over all its lines.
+
+    It is what the suffix says, unless that does not split the header and another character does.
+    Excel's first line ``sep=;`` names it, too, and is replaced by a blank line.
+    """
+    blank = list[str]()
+    header = next(lines, "")
+    while header and not header.strip():
+        blank.append(header)
+        header = next(lines, "")
+    named = re.fullmatch(r"sep=(.)\s*", header)
+    if named and named[1] in SEPARATORS:
+        return named[1], chain(blank, ["\n"], lines)
+    usual = DELIMITERS[format_suffix(path)]
+    columns = {mark: _count_columns(header, mark) for mark in (usual, *SEPARATORS)}
+    found = usual if columns[usual] > 1 else max(columns, key=columns.__getitem__)
+    return found, chain(blank, [header] * bool(header), lines)
+
+
+def _count_columns(header: str, delimiter: str) -> int:
+    _raise_field_limit()
+    return len(next(csv.reader([header], delimiter=delimiter), []))
+
+
+def _raise_field_limit() -> None:
+    # The limit is global to the process. Restoring it when one reader ends would break another
+    # that is still in use, so it stays raised.
+    csv.field_size_limit(max(FIELD_LIMIT, csv.field_size_limit()))
 
 
 def split_cells(
     path: Path | str, lines: Iterator[str], delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
     """Split lines into rows of cells, each with the line on which it starts."""
-    # The limit is global to the process. Restoring it when one reader ends would break another
-    # that is still in use, so it stays raised.
-    csv.field_size_limit(max(FIELD_LIMIT, csv.field_size_limit()))
-    first = next(lines, "")
-    if first.startswith("sep="):
-        raise file_error(path, f"{first.strip()[:40]!r} is only for Excel; delete this line", 1)
+    _raise_field_limit()
     # Without strict, a quote that is never closed would silently swallow the rest of the file.
-    reader = csv.reader(chain([first] * bool(first), lines), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -47,8 +71,6 @@ def split_cells(
             problem = 'a quote inside a quoted field must be doubled ("")'
             if "unexpected end" in str(error):
                 problem = "a quoted field starts in this row and is never closed"
-            elif line == 1:
-                problem = other_separator(first, quoted=True) or problem
             raise file_error(path, problem, line) from None
         if len(cells) > 1 or any(map(str.strip, cells)):
             yield line, cells
@@ -56,7 +78,8 @@ def split_cells(
 
 def split_table(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
     """Split a table into its header and its rows, which must have as many cells."""
-    rows = split_cells(path, lines, DELIMITERS[format_suffix(path)])
+    delimiter, lines = find_delimiter(path, lines)
+    rows = split_cells(path, lines, delimiter)
     line, header = next(rows, (0, []))
     if not header:
         return
@@ -67,8 +90,7 @@ def split_table(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[st
             columns = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
             problem = f"{columns}, but the header has {len(header)}"
             if len(cells) > len(header):
-                delimiters = "commas" if format_suffix(path) == ".csv" else "tabs"
-                problem += f"; put texts that contain {delimiters} in quotes"
+                problem += f"; put texts that contain {SEPARATORS[delimiter]} in quotes"
             raise file_error(path, problem, line)
         yield line, cells
     if line == header_line:
@@ -119,19 +141,10 @@ def find_column(path: Path, wanted: str, columns: Sequence[str], line: int, *, f
     else:
         problem, advice = f"no column {wanted!r}", f"name yours with {flags}"
         if not is_json:
-            found = other_separator(columns[0]) if len(columns) == 1 else None
-            advice = found or f"{advice}, or add a header if there is none"
+            advice = f"{advice}, or add a header if there is none"
     raise file_error(path, f"{problem} in the {holder} ({shown}); {advice}", line)
 
 
 def same_column(one: str, other: str) -> bool:
     """Whether two names of columns differ at most in case and surrounding white space."""
     return one.strip().casefold() == other.strip().casefold()
-
-
-def other_separator(header: str, *, quoted: bool = False) -> str | None:
-    """Return what to do about a header whose columns are separated by another character."""
-    for mark, advice in _SEPARATORS.items():
-        if (f'"{mark}"' if quoted else mark) in header:
-            return advice
-    return None

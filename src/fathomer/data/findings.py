@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fathomer.config import TextConfig
-from fathomer.data.csv_jsonl import other_separator
+from fathomer.data.labelled import MOST_UNKNOWN
+from fathomer.data.reading import MISSING_LABELS
 from fathomer.data.survey import Survey, SurveyedText
 
 Level = Literal["error", "warning", "note"]
@@ -24,7 +25,7 @@ FEW_TEXTS = 100
 IMBALANCE = 10
 """Largest ratio between the counts of two labels that is not worth a warning."""
 
-_MISSING = {"nan", "null", "n/a", "na", "#n/a", "?"}
+_MISSING = {*MISSING_LABELS, "n/a", "na", "?"}
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,10 @@ def _find_in_reading(survey: Survey) -> Iterator[Finding]:
         advice = f"pass --encoding {used.encoding} and check that accents are right"
         yield Finding("warning", "encoding", f"{message}; {advice}")
     if survey.problem:
-        header = survey.columns[0] if len(survey.columns) == 1 else ""
-        if separator := other_separator(header):
-            yield Finding("error", "separator", f"{separator} (found {header[:40]!r})")
-        else:
-            yield Finding("error", "unreadable", survey.problem)
+        yield Finding("error", "unreadable", survey.problem)
         return
+    if survey.separator:
+        yield Finding("note", "separator", survey.separator)
     columns = (used.text_column, used.label_column)
     missing = [repr(c) for c in (asked.text_column, asked.label_column) if c not in columns]
     shown = ", ".join(repr(column[:40]) for column in survey.columns[:20])
@@ -256,7 +255,11 @@ def _find_between(train: Survey, other: Survey) -> Iterator[Finding]:
     new = [label for label in other.label_counts if label not in train.label_counts]
     if (unknown := _with_label(other, new)) and train.examples:
         message = f"labels that do not occur in {train.name}: {_listed(new, other.label_counts)}"
-        yield _finding("error", "unknown_labels", message, unknown)
+        if len(unknown) > MOST_UNKNOWN * len(other.examples):
+            yield _finding("error", "unknown_labels", message, unknown)
+        else:
+            message = f"{message}; {_rows(len(unknown))} left out"
+            yield _finding("warning", "unknown_labels", message, unknown)
     if train.unit == other.unit == "line" and _read_differently(train, other):
         message = f"encoding or columns differ from those of {train.name}; use the same in both"
         yield Finding("error", "unlike_files", message)

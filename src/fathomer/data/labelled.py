@@ -1,7 +1,7 @@
 """Labelled texts as numbers: encoded words, and the index of each label."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -13,6 +13,8 @@ from fathomer.errors import DataError, did_you_mean
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Tokenizer
 
+MOST_UNKNOWN = 0.5
+"""Largest share of texts with unknown labels that are left out; with more, it is an error."""
 _CHUNK = 1000
 """Texts tokenized at a time: enough to keep all cores busy, few enough to fit in memory."""
 
@@ -58,6 +60,22 @@ def check_labels(examples: Examples, labels: Collection[str]) -> None:
             f"label {unknown[0]!r} does not occur in the training data, but in {count:,} of "
             f"{len(examples):,} examples here; {did_you_mean(unknown[0], labels)}"
         )
+
+
+def known_only(examples: Examples, labels: Collection[str]) -> Examples:
+    """Leave out, and count, the examples with a label that is not in the training set.
+
+    It is an error if these are most of them: then the column or the file is probably wrong.
+    """
+    known = set(labels)
+    kept = [index for index, found in enumerate(examples.label_sets) if known.issuperset(found)]
+    unknown = len(examples) - len(kept)
+    if unknown > MOST_UNKNOWN * len(examples):
+        check_labels(examples, labels)
+    if not unknown:
+        return examples
+    skipped = {**examples.skipped, "unknown label": unknown}
+    return replace(examples.take(kept), skipped=skipped)
 
 
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer, config: TextConfig) -> EncodedTexts:

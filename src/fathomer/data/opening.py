@@ -9,7 +9,13 @@ from fathomer.data.datasets import CORPORA, Corpus, Split, data_folder
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Example, Examples, StoredExamples, stratified_folds
 from fathomer.data.layouts import read_corpus
-from fathomer.data.reading import DEFAULT_OPTIONS, ReadOptions, read_examples
+from fathomer.data.reading import (
+    DEFAULT_OPTIONS,
+    ReadOptions,
+    describe_delimiter,
+    read_delimiter,
+    read_examples,
+)
 from fathomer.errors import ConfigError, DataError, MissingFileError, did_you_mean
 from fathomer.files import sha256_of
 
@@ -87,7 +93,10 @@ def open_dataset(
         known = did_you_mean(data, files or [*CORPORA, "demo"])
         raise MissingFileError(f"{data}: no such file or corpus; {known}")
     examples = read_examples(path, options)
-    return select_fold(Dataset(data, examples, None, sha256_of(path)), fold, folds or 0)
+    note = describe_delimiter(path, read_delimiter(path, options.encoding))
+    notes = (note,) if note else ()
+    dataset = Dataset(data, examples, None, sha256_of(path), notes=notes)
+    return select_fold(dataset, fold, folds or 0)
 
 
 def open_corpus(corpus: Corpus, data_dir: Path, splits: Collection[Split] = _BOTH) -> Dataset:

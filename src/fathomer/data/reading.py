@@ -1,4 +1,4 @@
-"""Reading files of texts, labelled or not: ``.csv``, ``.tsv``, ``.jsonl``, fastText and plain lines.
+"""Reading files of texts: csv, tsv, jsonl, Excel, Parquet, fastText and plain lines.
 
 Rows are streamed. :func:`read_examples` skips and counts those without a text or a label.
 """
@@ -15,17 +15,25 @@ from typing import Any, NamedTuple
 
 from fathomer.data.csv_jsonl import (
     DELIMITERS,
+    SEPARATORS,
     TABLES,
     find_column,
+    find_delimiter,
     json_value,
     parse_objects,
     split_table,
 )
 from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
+from fathomer.data.xlsx_parquet import BINARY_TABLES, check_kind, read_names, read_records
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, file_error, format_suffix, open_lines
 
-FORMATS = ".csv, .tsv, .jsonl, or fastText's __label__ lines in .txt or .ft, each also with .gz"
+FORMATS = (
+    ".csv, .tsv, .jsonl, or fastText's __label__ lines in .txt or .ft, each also with .gz; "
+    ".xlsx or .parquet"
+)
+MISSING_LABELS = ("nan", "null", "<na>", "#n/a")
+"""What programs write, in any case, where there is no label."""
 PREFIX = "__label__"
 FASTTEXT_LABEL = re.compile(rf"[ \t]*{PREFIX}([^ \t\r\n]*)[ \t]?")
 
@@ -60,6 +68,8 @@ class Row(NamedTuple):
         """Return why the row is not an example, or ``None`` if it is one."""
         if not self.label and not multi_label:
             return "empty label"
+        if self.label.casefold() in MISSING_LABELS:
+            return "missing label"
         return None if self.text.strip() else "empty text"
 
 
@@ -89,6 +99,10 @@ def read_rows(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Iterator[Ro
 
     Labels are stripped of surrounding white space; texts are exactly as in the file.
     """
+    if format_suffix(path) in BINARY_TABLES:
+        yield from _parse_records(path, options)
+        return
+    check_kind(path)
     parse = _parser_for(path, options)
     is_plain = parse is _parse_plain
     with open_lines(path, options.encoding, plain=is_plain) as lines:
@@ -124,8 +138,11 @@ def read_stream(stream: BufferedReader, encoding: str) -> Iterator[list[Row]]:
 def read_columns(path: Path, encoding: str) -> list[str]:
     """Return the columns of a table, or the keys of the first JSON object; others have none."""
     suffix = format_suffix(path)
+    if suffix in BINARY_TABLES:
+        return read_names(path)
     if suffix not in TABLES:
         return []
+    check_kind(path)
     with open_lines(path, encoding) as lines:
         if suffix in DELIMITERS:
             return next(split_table(path, lines), (0, []))[1]
@@ -135,6 +152,25 @@ def read_columns(path: Path, encoding: str) -> list[str]:
     except (ValueError, RecursionError):  # reading the rows reports it
         return []
     return list(found) if isinstance(found, dict) else []
+
+
+def read_delimiter(path: Path, encoding: str) -> str | None:
+    """Return the character between the columns of a csv or tsv file; others have none."""
+    if format_suffix(path) not in DELIMITERS or not path.is_file():
+        return None
+    with open_lines(path, encoding) as lines:
+        return find_delimiter(path, lines)[0]
+
+
+def describe_delimiter(path: Path, delimiter: str | None) -> str | None:
+    """Return a line about a delimiter that differs from what the suffix says.
+
+    >>> describe_delimiter(Path("reviews.csv"), ";")
+    'reviews.csv: columns separated by semicolons'
+    """
+    if delimiter == DELIMITERS.get(format_suffix(path)) or delimiter is None:
+        return None
+    return f"{path}: columns separated by {SEPARATORS[delimiter]}"
 
 
 def _parser_for(path: Path, options: ReadOptions) -> _Parser:
@@ -185,6 +221,26 @@ def _parse_json(path: Path, lines: Iterator[str], options: ReadOptions) -> Itera
         yield Row(line, text, label, names, list(found.values()))
 
 
+def _parse_records(path: Path, options: ReadOptions) -> Iterator[Row]:
+    """Parse the rows of a workbook or a Parquet file."""
+    row = None
+    for number, names, values in read_records(path):
+        if row is None:
+            text_at, label_at = _find_columns(path, names, options, number)
+        text = values[text_at]
+        if text is None or text != text:
+            text = ""
+        elif format_suffix(path) == ".xlsx":
+            text = str(text)  # Excel turns what looks like a number into one
+        elif not isinstance(text, str):
+            raise file_error(path, f"the text must be a string, found {text!r:.40}", number)
+        label = "" if label_at is None else _label_string(path, values[label_at], number, options)
+        row = Row(number, text, label, names, values)
+        yield row
+    if row is None:
+        raise file_error(path, "the file has no rows")
+
+
 def _find_columns(
     path: Path, names: Sequence[str], options: ReadOptions, line: int
 ) -> tuple[int, int | None]:
@@ -198,9 +254,13 @@ def _find_columns(
 
 
 def _label_string(path: Path, label: Any, line: int, options: ReadOptions) -> str:
-    """Return a JSON label as a string: ``true`` for a boolean, ``4`` for 4 and for 4.0."""
+    """Return a label as a string: ``true`` for a boolean, ``4`` for 4 and for 4.0."""
     if isinstance(label, str):
         return label.strip()
+    if label is None:
+        return ""
+    if label != label:  # NaN
+        return "NaN"
     if isinstance(label, list):
         labels = [_label_string(path, one, line, options) for one in label]
         return _join_labels(path, labels, line, options)
@@ -209,7 +269,7 @@ def _label_string(path: Path, label: Any, line: int, options: ReadOptions) -> st
     # pandas writes whole numbers as floats if some label of the column is missing.
     if isinstance(label, int) or (isinstance(label, float) and label.is_integer()):
         return str(int(label))
-    found = json.dumps(label)[:40]
+    found = json.dumps(label, default=str)[:40]
     raise file_error(path, f"the label must be a string or a whole number, found {found}", line)
 
 

@@ -16,9 +16,17 @@ from typing import NamedTuple
 
 from fathomer.data.csv_jsonl import same_column
 from fathomer.data.examples import Examples, split_labels
-from fathomer.data.reading import ReadOptions, Row, read_columns, read_rows
+from fathomer.data.reading import (
+    ReadOptions,
+    Row,
+    describe_delimiter,
+    read_columns,
+    read_delimiter,
+    read_rows,
+)
+from fathomer.data.xlsx_parquet import BINARY_TABLES
 from fathomer.errors import DataError
-from fathomer.open_files import codec_of, guess_encoding
+from fathomer.open_files import codec_of, format_suffix, guess_encoding
 from fathomer.text.tokenizer import Tokenizer
 
 SAMPLE = 500
@@ -60,7 +68,8 @@ class Survey:
 
     name: str
     unit: str
-    """What ``line`` counts: ``"line"`` of a file, ``"text"`` of a corpus."""
+    """What ``line`` counts: ``"line"`` of a text file, ``"row"`` of a workbook or Parquet file,
+    ``"text"`` of a corpus."""
     asked: ReadOptions
     used: ReadOptions
     """The options that the file was read with, which may differ from those asked for."""
@@ -68,6 +77,8 @@ class Survey:
     texts: list[SurveyedText]
     problem: str | None = None
     """Why the file could not be read to its end; there are no texts then."""
+    separator: str | None = None
+    """A line about the separator of the columns, if it is an unusual one."""
 
     @cached_property
     def examples(self) -> list[SurveyedText]:
@@ -104,17 +115,21 @@ def survey_examples(name: str, examples: Examples) -> Survey:
 
 def survey_file(path: Path, asked: ReadOptions) -> Survey:
     """Survey a user's file; an error in the file becomes part of the survey."""
-    used, columns, texts, problem = asked, list[str](), list[SurveyedText](), None
+    used, columns, texts = asked, list[str](), list[SurveyedText]()
+    problem = separator = None
+    is_binary = format_suffix(path) in BINARY_TABLES
     codec_of(asked.encoding)  # an unknown encoding is the user's mistake, not a finding
-    if codecs.lookup(asked.encoding).name == "utf-8":
+    if codecs.lookup(asked.encoding).name == "utf-8" and not is_binary:
         used = replace(asked, encoding=guess_encoding(path))
     try:
         columns = read_columns(path, used.encoding)
+        separator = describe_delimiter(path, read_delimiter(path, used.encoding))
         used = guess_columns(path, columns, used)
         texts = list(_survey_rows(read_rows(path, used), used))
     except DataError as error:
         problem = str(error)
-    return Survey(str(path), "line", asked, used, tuple(columns), texts, problem)
+    unit = "row" if is_binary else "line"
+    return Survey(str(path), unit, asked, used, tuple(columns), texts, problem, separator)
 
 
 def _survey_rows(rows: Iterable[Row], options: ReadOptions) -> Iterator[SurveyedText]:
