@@ -68,8 +68,8 @@ def test_the_old_file_stays_until_the_new_one_is_on_disk(tmp_path, monkeypatch):
     seen = []
 
     def fsync(handle: int) -> None:
-        [new] = set(tmp_path.iterdir()) - {path}  # beside the old one: on the same file system
-        seen.append((path.read_bytes(), new.read_bytes()))
+        beside = set(tmp_path.iterdir()) - {path}  # on the same file system
+        seen.extend((path.read_bytes(), new.read_bytes()) for new in beside)
 
     monkeypatch.setattr(os, "fsync", fsync)
     write_atomically(path, b"new")

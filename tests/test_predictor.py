@@ -1,14 +1,16 @@
 """The predictor: one answer per text, whatever the text, the batch or the thread."""
 
+import copy
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathomer.errors import ConfigError, DepthError
+from fathomer.errors import ArtifactError, ConfigError, DepthError
 from fathomer.model.fast import int8_available
 from fathomer.predictor import Predictor, load
 from fathomer.train.fit import fit
@@ -192,3 +194,14 @@ def test_int8_is_refused_for_models_without_it():
     artifact = fit(tiny_examples(), TINY.updated({"model": {"name": "tfidf"}})).artifact
     with pytest.raises(ConfigError, match="the model tfidf has no int8 precision; use float32"):
         Predictor(artifact, precision="int8")
+
+
+def test_a_model_whose_answers_are_not_finite_is_found_before_the_first_request():
+    network = copy.deepcopy(tiny_artifact().network)
+    with torch.no_grad():
+        network.output.weight.fill_(3e38)
+        network.output.bias.copy_(torch.tensor([3e38, -3e38]))
+    predictor = Predictor(replace(tiny_artifact(), network=network, temperature=1e-9))
+    with pytest.raises(ArtifactError, match="not finite"):
+        predictor.warm_up()
+    Predictor(tiny_artifact()).warm_up()

@@ -11,7 +11,9 @@ README.md           the model card
 import json
 import math
 import platform
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,23 +24,27 @@ import safetensors.torch
 import tokenizers
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 
 import fathomer
 from fathomer.card import write_card
-from fathomer.config import Recipe
-from fathomer.errors import ArtifactError, MissingFileError
-from fathomer.files import sha256_of, write_together
-from fathomer.model.interface import Network
+from fathomer.config import ModelConfig, Recipe
+from fathomer.errors import ArtifactError, FathomerError, MissingFileError
+from fathomer.files import leftovers_of, parse_json, replace_folder
+from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import build_model
 from fathomer.text.tokenizer import Tokenizer
-from fathomer.text.vocabulary import spell
 
 FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 METRICS, HISTORY, CARD = "metrics.json", "metrics.jsonl", "README.md"
 
-_LOAD_ERRORS = (KeyError, TypeError, AttributeError, ValueError, RuntimeError, SafetensorError)
+_LOAD_ERRORS = (
+    KeyError, TypeError, AttributeError, ValueError, RuntimeError, OverflowError, SafetensorError
+)  # fmt: skip
 """Exceptions that a changed or inconsistent model folder can cause."""
+_TRIES, _PAUSE = 100, 0.02
+"""Attempts to read a model while it is replaced, and seconds between them."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +66,12 @@ class Artifact:
             raise ArtifactError(f"invalid temperature {self.temperature}")
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
             raise ArtifactError(f"{len(self.thresholds)} thresholds for {len(self.labels)} labels")
+        if self.thresholds is not None and not all(map(math.isfinite, self.thresholds)):
+            raise ArtifactError("a threshold is not a finite number")
 
     def save(self, folder: Path) -> None:
-        """Write the folder; ``config.json`` comes last because it has the other files' checksums."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_together({folder / name: content for name, content in self.to_files().items()})
+        """Write the folder, or replace the model in it as a whole."""
+        replace_folder(folder, self.to_files())
 
     def to_files(self) -> dict[str, bytes]:
         """Return the content of each file in the folder, by name."""
@@ -98,50 +105,89 @@ class Artifact:
     @classmethod
     def load(cls, folder: Path) -> "Artifact":
         """Load a model from its folder; raise an error if it is not a model or is damaged."""
-        config = read_config(folder)
-        for name in (TOKENIZER, WEIGHTS):
-            if not (folder / name).is_file():
-                raise ArtifactError(f"{folder}: {name} is missing; train or copy the model again")
-            if sha256_of(folder / name) != config["files"].get(name):
-                raise ArtifactError(f"{folder}: {name} is damaged; train or copy the model again")
+        config, files = _read_files(folder)
         try:
             if not isinstance(config["labels"], list):
                 raise TypeError("the labels are not a list")
             recipe, labels = Recipe.from_dict(config["recipe"]), tuple(config["labels"])
-            tokenizer = Tokenizer.from_json((folder / TOKENIZER).read_text("utf-8"))
+            tokenizer = Tokenizer.from_json(files[TOKENIZER].decode("utf-8"))
             _check(recipe, labels, tokenizer)
-            artifact = cls(
+            return cls(
                 recipe=recipe,
                 labels=labels,
                 tokenizer=tokenizer,
-                network=_load_network(recipe, tokenizer, folder / WEIGHTS),
-                metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
+                network=_load_network(recipe.model, safetensors.torch.load(files[WEIGHTS])),
+                metrics=_parsed(folder / METRICS, files[METRICS]) if METRICS in files else {},
                 temperature=float(config.get("temperature", 1.0)),
                 thresholds=_thresholds(config.get("thresholds")),
             )
         except _LOAD_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
-        return artifact
+
+
+def _read_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Read each file of a model once and check it; start again if the model is being replaced."""
+    for _ in range(_TRIES):
+        before = _content(folder / CONFIG)
+        try:
+            config = _config(folder, before)
+            found = {name: _content(folder / name) for name in (TOKENIZER, WEIGHTS, METRICS)}
+            files = {name: content for name, content in found.items() if content is not None}
+            _check_files(folder, config, files)
+        except FathomerError:
+            if not _is_replaced(folder, before):
+                raise
+        else:
+            if _content(folder / CONFIG) == before:
+                return config, files
+        time.sleep(_PAUSE)
+    raise ArtifactError(f"{folder}: is being replaced all the time; try again")
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a file; None if there is none."""
+    with suppress(FileNotFoundError):
+        if path.is_file():
+            return path.read_bytes()
+    return None
+
+
+def _is_replaced(folder: Path, before: bytes | None) -> bool:
+    """Whether the model has changed since its config was read, or is being written now."""
+    return _content(folder / CONFIG) != before or bool(leftovers_of(folder / CONFIG))
+
+
+def _check_files(folder: Path, config: dict[str, Any], files: Mapping[str, bytes]) -> None:
+    """Raise an error if a file is missing or does not have the checksum in the config."""
+    for name in (TOKENIZER, WEIGHTS):
+        if name not in files:
+            raise ArtifactError(f"{folder}: {name} is missing; train or copy the model again")
+        if sha256(files[name]).hexdigest() != config["files"].get(name):
+            raise ArtifactError(f"{folder}: {name} is damaged; train or copy the model again")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Read ``config.json``, and check that the folder holds a Fathomer model."""
+    return _config(folder, _content(folder / CONFIG))
+
+
+def _config(folder: Path, content: bytes | None) -> dict[str, Any]:
     if not folder.is_dir():
         problem = (
             "a file where a model's folder was expected" if folder.exists() else "no such folder"
         )
         raise MissingFileError(f"{folder}: {problem}")
-    if not (folder / CONFIG).is_file():
+    if content is None:
         raise ArtifactError(f"{folder}: not a Fathomer model (it has no {CONFIG})")
-    config = _read_json(folder / CONFIG)
+    config = _parsed(folder / CONFIG, content)
     if config.get("model_type") != "fathomer" or not isinstance(config.get("files"), dict):
         raise ArtifactError(
             f"{folder}: not a Fathomer model ({CONFIG} was not written by Fathomer)"
         )
     if config.get("format") != FORMAT:
         raise ArtifactError(
-            f"{folder}: written in format {config.get('format')!r}, this Fathomer "
+            f"{folder}: written in format {config.get('format')!r:.40}, this Fathomer "
             f"({fathomer.__version__}) reads format {FORMAT}"
         )
     return config
@@ -168,26 +214,48 @@ def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> Non
         raise ArtifactError(f"{len(tokenizer)} words, but {model.vocab_size} word vectors")
 
 
-def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
-    spellings = spell(tokenizer.vocabulary, max_chars=recipe.text.max_chars)
+def _load_network(config: ModelConfig, tensors: dict[str, Tensor]) -> Network:
+    """Build a network with the weights of a file, once settings and weights are known to fit."""
+    width = next((len(t.mT) for name, t in tensors.items() if name.endswith("spellings")), 1)
+    shape = (config.vocab_size, max(1, width))  # the spellings themselves are in the file
+    _check_tensors(config, shape, tensors)
     with torch.random.fork_rng(devices=[]):  # initial weights are overwritten
-        network = build_model(recipe.model, spellings=torch.from_numpy(spellings.copy()))
-    network.load_tensors(safetensors.torch.load_file(path))
+        network = build_model(config, spellings=torch.zeros(shape, dtype=torch.uint8))
+    network.load_tensors(tensors)
     return network.eval()
+
+
+def _check_tensors(config: ModelConfig, shape: tuple[int, int], found: dict[str, Tensor]) -> None:
+    """Raise ValueError if weights do not fit the settings; nothing is allocated for that."""
+    for name, tensor in found.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise ValueError(f"the tensor {name} has values that are not finite")
+    with torch.device("meta"):
+        network = build_model(config, spellings=torch.empty(shape, dtype=torch.uint8))
+    sizes_are_free = isinstance(network, DirectNetwork)
+    for name, wanted in network.state_dict().items():
+        if name in found and found[name].dtype != wanted.dtype:
+            raise ValueError(f"the tensor {name} has type {found[name].dtype}")
+        if sizes_are_free or name.startswith("ngrams."):  # checked when they are loaded
+            continue
+        if name not in found or found[name].shape != wanted.shape:
+            what = "is missing" if name not in found else f"has shape {list(found[name].shape)}"
+            raise ValueError(f"the tensor {name} {what}; the settings ask for {list(wanted.shape)}")
 
 
 def _thresholds(found: list[float] | None) -> tuple[float, ...] | None:
     return None if found is None else tuple(map(float, found))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+    """Return the JSON object in a file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(content)
     except ValueError as error:
         raise ArtifactError(f"{path}: not JSON ({error})") from None
-    if not isinstance(content, dict):
+    if not isinstance(found, dict):
         raise ArtifactError(f"{path}: not a JSON object")
-    return content
+    return found
 
 
 def _pretty(content: dict[str, Any]) -> bytes:

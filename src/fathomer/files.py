@@ -1,14 +1,17 @@
-"""Files that are complete or absent: atomic writes, resumable writes, and checksums."""
+"""Files that are complete or absent: atomic writes, resumable writes, checksums, and strict JSON."""
 
+import ctypes
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NoReturn, Self
 
 from fathomer.errors import ConfigError, DataError, MissingFileError
 
@@ -34,12 +37,11 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
                 continue
             target = real_path(path)
             temporaries[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-            with temporaries[target].open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_synced(temporaries[target], data)
         for path, temporary in temporaries.items():
             temporary.replace(path)
+        for folder in {path.parent for path in temporaries}:
+            sync_folder(folder)
     except BaseException as error:
         for temporary in temporaries.values():
             with suppress(OSError):
@@ -47,6 +49,83 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
         if isinstance(error, OSError):
             error.filename = str(path)  # not the temporary name
         raise
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    """Write a new file, and wait until it is on disk."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk, where the system supports that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Replace files of a folder all at once, and keep its other files.
+
+    A new folder is written beside the old one and takes its place in one step. Where the system
+    cannot do that, the files are replaced one after another.
+    """
+    folder = Path(os.path.realpath(folder))
+    fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        for name, content in contents.items():
+            _write_synced(fresh / name, content)
+        if not _put_in_place(fresh, folder, contents):
+            folder.mkdir(exist_ok=True)
+            write_together({folder / name: content for name, content in contents.items()})
+    except OSError as error:
+        if error.filename is None or str(fresh) in str(error.filename):
+            error.filename = str(folder)  # not the temporary name
+        raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    sync_folder(folder.parent)
+
+
+def _put_in_place(fresh: Path, folder: Path, contents: Mapping[str, bytes]) -> bool:
+    """Let a new folder take the place of an old one; return False if that is impossible here."""
+    if not folder.exists():
+        fresh.rename(folder)
+        return True
+    if Path.cwd().is_relative_to(folder):  # whoever is in the folder would be left in the old one
+        return False
+    others = [path for path in folder.iterdir() if path.name not in contents]
+    try:
+        for path in others:
+            if not path.is_dir():
+                os.link(path, fresh / path.name, follow_symlinks=False)
+        shutil.copymode(folder, fresh)
+    except OSError:  # a file system without links
+        return False
+    sync_folder(fresh)
+    if not _exchange(fresh, folder):
+        return False
+    for path in others:
+        if (fresh / path.name).is_dir():
+            (fresh / path.name).rename(path)
+    return True
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step, as only Linux can; return whether it worked."""
+    try:
+        renameat2 = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def real_path(path: Path) -> Path:
@@ -153,6 +232,27 @@ class GrowingFile:
         self._file.close()
         self.partial.unlink(missing_ok=True)
         self._notes_file.unlink(missing_ok=True)
+
+
+def parse_json(content: bytes | str) -> Any:
+    """Parse JSON from an unknown source; raise ValueError if it is nested too deeply or not finite.
+
+    >>> parse_json('{"loss": NaN}')
+    Traceback (most recent call last):
+    ...
+    ValueError: the number NaN is not finite
+    """
+
+    def refuse(text: str) -> NoReturn:
+        raise ValueError(f"the number {text[:40]} is not finite")
+
+    def finite(text: str) -> float:
+        return number if math.isfinite(number := float(text)) else refuse(text)
+
+    try:
+        return json.loads(content, parse_constant=refuse, parse_float=finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def sha256_of(path: Path) -> str:

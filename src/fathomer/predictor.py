@@ -4,6 +4,7 @@ The command line, the estimator and the server all use :class:`Predictor`. No ca
 state, so threads can share one.
 """
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
-from fathomer.errors import ConfigError, DataError, did_you_mean
+from fathomer.errors import ArtifactError, ConfigError, DataError, did_you_mean
 from fathomer.evaluate.metrics import Answered, Metrics, score
 from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.inference import Classified, classify
@@ -132,6 +133,12 @@ class Predictor:
         return self.predict_words(
             texts, self.split(texts), max_depth=max_depth, abstain_below=abstain_below
         )
+
+    def warm_up(self) -> None:
+        """Answer one text, so that a model that cannot answer is found before the first request."""
+        [answer] = self.predict(["one text"])
+        if not all(map(math.isfinite, answer.probabilities.values())):
+            raise ArtifactError("the model answers with probabilities that are not finite")
 
     def split(self, texts: list[str]) -> list[Words]:
         """Split texts into the words that the model reads."""

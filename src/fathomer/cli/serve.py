@@ -1,13 +1,16 @@
 """The command ``fathomer serve``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathomer.cli.options import Folder, Precision
 from fathomer.cli.output import open_model
 from fathomer.errors import ConfigError, MissingFileError, require
+
+if TYPE_CHECKING:
+    from fathomer.predictor import Predictor
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -76,6 +79,9 @@ def serve(
     with start_workers(
         predictor, folder, digest, number=number, precision=precision, threads=threads
     ) as started:
+        copies: list["Predictor"] = [*started] or [predictor]
+        for copy in copies:
+            copy.warm_up()
         app = create_app(predictor, workers=started, limits=limits, token=token, hosts=hosts)
         run(app, limits=limits, host=host, port=port, announce=announce)
 

@@ -114,6 +114,15 @@ class DirectNetwork(Network):
         raise NotImplementedError
 
 
+def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Raise ValueError unless the tensors of a file are exactly those of a model."""
+    for name in sorted({*found, *wanted}):
+        if name not in found:
+            raise ValueError(f"the tensor {name} is missing")
+        if name not in wanted:
+            raise ValueError(f"the tensor {name} is not one of this model")
+
+
 def trainable_parameters(network: nn.Module) -> int:
     """Return the number of parameters that training changes."""
     return sum(weight.numel() for weight in network.parameters() if weight.requires_grad)

@@ -100,6 +100,8 @@ class NgramRegression(nn.Module):
             weight, bias = min(found, key=lambda pair: _loss(tests @ pair[0] + pair[1], truth))
         self.load_tensors(
             {
+                "forms": self.forms,
+                "share": self.share,
                 "keys": known,
                 "idf": torch.tensor(transformer.idf_),
                 "weight": torch.from_numpy(weight),
@@ -146,10 +148,36 @@ class NgramRegression(nn.Module):
         return sums.index_add(0, text_of, values[:, None] * self.weight[columns])
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Load fitted tensors, whose sizes were not known before."""
-        for name, buffer in self.named_buffers():
-            if name in tensors:
-                setattr(self, name, tensors[name].to(buffer.dtype).contiguous())
+        """Load fitted tensors, whose sizes were not known before; raise ValueError if they do not fit."""
+        buffers = dict(self.named_buffers())
+        for name in buffers:
+            if name not in tensors:
+                raise ValueError(f"the tensor {name} of the n-grams is missing")
+        found = {name: tensors[name].to(buffer.dtype) for name, buffer in buffers.items()}
+        self._check(found)
+        for name, tensor in found.items():
+            setattr(self, name, tensor.contiguous())
+
+    def _check(self, tensors: Mapping[str, Tensor]) -> None:
+        """Raise ValueError if tensors do not fit together, or their values are out of range."""
+        known, labels, vocabulary = len(tensors["keys"].flatten()), len(self.bias), self.vocab_size
+        shapes = {
+            "forms": (vocabulary,),
+            "keys": (known,),
+            "idf": (known,),
+            "weight": (known, labels),
+            "bias": (labels,),
+            "share": (),
+        }
+        for name, shape in shapes.items():
+            if tensors[name].shape != shape:
+                raise ValueError(f"the tensor {name} of the n-grams is not of shape {shape}")
+        keys, forms = tensors["keys"], tensors["forms"]
+        in_range = (keys >= 0).all() and (keys < (vocabulary + 1) * vocabulary).all()
+        if not in_range or (keys.diff() <= 0).any():
+            raise ValueError("the keys of the n-grams are not sorted or out of range")
+        if (forms < -1).any() or (forms >= vocabulary).any() or not 0 <= tensors["share"] <= 1:
+            raise ValueError("the n-grams have values that are out of range")
 
 
 def _forms(spellings: UInt8[Tensor, "V C"]) -> Int[Tensor, " V"]:

@@ -13,6 +13,8 @@ from typing import NamedTuple, Self
 import tokenizers
 from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 
+from fathomer.files import parse_json
+
 UNKNOWN = "<unk>"
 UNKNOWN_ID = 0
 
@@ -102,11 +104,22 @@ class Tokenizer:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Load a tokenizer saved by :meth:`to_json`."""
+        """Load a tokenizer saved by :meth:`to_json`; only the vocabulary is read from the text.
+
+        The rules are those of :meth:`from_words`, whatever the text says.
+        """
         try:
-            return cls(tokenizers.Tokenizer.from_str(text))
-        except Exception as error:  # the library raises nothing more specific
-            raise ValueError(f"not a tokenizer: {error}") from None
+            content = parse_json(text)
+            ids, special = content["model"]["vocab"], content["added_tokens"]
+            words = sorted(ids, key=ids.__getitem__)
+            if [ids[word] for word in words] != list(range(len(words))) or words[0] != UNKNOWN:
+                raise ValueError("the ids of the words do not count from 0")
+            tokenizer = cls.from_words(words)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise ValueError(f"not a tokenizer: {type(error).__name__} {error}"[:200]) from None
+        if special:  # made by from_texts
+            tokenizer._engine.add_special_tokens([UNKNOWN])
+        return tokenizer
 
     def to_json(self) -> str:
         """Return the rules and the vocabulary in the format of the `tokenizers` library."""

@@ -16,7 +16,7 @@ from fathomer.config import ModelConfig
 from fathomer.errors import DataError
 from fathomer.model.baselines.comparison import Depthless
 from fathomer.model.graph import WordBatch
-from fathomer.model.interface import DirectNetwork
+from fathomer.model.interface import DirectNetwork, check_names
 from fathomer.model.ngrams import LabelledArrays, NgramRegression
 from fathomer.text.encode import EncodedTexts
 
@@ -50,6 +50,8 @@ class Tfidf(Depthless, DirectNetwork):
         return logits
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Load the fitted tensors; the first version named them without a prefix."""
+        """Load the fitted tensors; the first version named them without a prefix, and had no share."""
         named = {name.removeprefix("regression."): tensor for name, tensor in tensors.items()}
+        named.setdefault("share", self.regression.share)
+        check_names(named, dict(self.regression.named_buffers()))
         self.regression.load_tensors(named)
