@@ -45,6 +45,7 @@ TOGETHER = {
         f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")
     ],
     "workers": ["serve/test_worker"],
+    "processes": ["train/test_processes"],
     "page": ["serve/test_page", "serve/test_page_tables"],
 }
 """Files that share a trained model, a service or a browser, by the name of what they share."""

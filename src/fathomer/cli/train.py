@@ -27,6 +27,7 @@ from fathomer.cli.options import (
 from fathomer.cli.output import messages_console
 from fathomer.cli.settings import Changes, automatic_settings
 from fathomer.cli.training_data import announce, has_baseline, read_splits, suggest_vectors
+from fathomer.cli.training_processes import train_along, with_saved
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, did_you_mean, require
@@ -59,6 +60,12 @@ Baseline = Annotated[
 Minutes = Annotated[
     float | None, typer.Option(metavar="N", help="Stop training after this many minutes.")
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, max=512, help="Train on this many processes, as torchrun does."
+    ),
+]
 
 
 def train(
@@ -82,6 +89,7 @@ def train(
     folds: Folds = None,
     data_dir: DataDir = None,
     device: Device = "cpu",
+    processes: Processes = None,
     baseline: Baseline = True,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -94,6 +102,8 @@ def train(
     to score every epoch and to calibrate the model, unless --held-out names a file. Ctrl-C saves the
     best epoch so far, or the last one if train.keep=last.
 
+    With --processes, or started by torchrun, several processes divide every batch among them.
+
     Example: fathomer train reviews.csv --out model --test test.csv
     """
     from fathomer.data.datasets import find_vectors
@@ -101,7 +111,14 @@ def train(
     from fathomer.data.reading import ReadOptions
     from fathomer.recipes import chosen_recipe
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
+    from fathomer.train.processes import ProcessLostError, join_processes
 
+    program = context.find_root().info_name or "fathomer"
+    joining = join_processes(processes, device=device, module=program.split()[-1])
+    group = context.with_resource(joining)
+    if group.rank:
+        train_along(group, out, device)
+        return
     changes = Changes(set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate)
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
@@ -123,13 +140,14 @@ def train(
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=sources,
             match_parameters=match_parameters, folder=out, resume=resume, device=device,
-            watch=watch,
+            processes=group, watch=watch,
         )  # fmt: skip
+    except ProcessLostError as error:
+        raise with_saved(error, out) from None
     except KeyboardInterrupt:  # before the first epoch or after the last
         if not (out / CHECKPOINT).exists():
             raise
         exit_stopped(out)
-    program = context.find_root().info_name or "fathomer"
     command = shlex.join([*program.split(), *sys.argv[1:]])
     artifact = save_and_score(fitted, splits, out, command=command, baseline=baseline)
     print_result(artifact, out, matched=match_parameters, as_json=as_json)

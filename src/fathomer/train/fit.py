@@ -23,16 +23,19 @@ from fathomer.artifact import (
 )
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ArtifactError, FathomerError
+from fathomer.errors import ArtifactError, ConfigError, FathomerError
 from fathomer.evaluate.calibrate import Calibration, calibrate, tune_share
 from fathomer.files import leftovers_of, write_atomically
-from fathomer.model.interface import find_device, trainable_parameters
+from fathomer.model.interface import DirectNetwork, find_device, trainable_parameters
 from fathomer.model.ngrams import NgramRegression
+from fathomer.model.registry import find_model
 from fathomer.text.sources import Sources
 from fathomer.train.checkpoint import EpochDone, TrainingState
 from fathomer.train.depth_targets import with_depth_targets
+from fathomer.train.follow import send_run
 from fathomer.train.loop import Event, score_network, train
 from fathomer.train.prepare import Prepared, prepare, run_settings
+from fathomer.train.processes import ALONE, Processes, ProcessGroup
 from fathomer.train.tracking import TRACKERS
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -59,6 +62,7 @@ def fit(
     folder: Path | None = None,
     resume: bool = False,
     device: str = "cpu",
+    processes: Processes = ALONE,
     watch: Watch = iter,
 ) -> Fitted:
     """Train a model, with checkpoints in ``folder``; ``watch`` sees every training event.
@@ -67,7 +71,9 @@ def fit(
     training early and keeps the model so far; before the end of the first epoch there is
     nothing to keep, and KeyboardInterrupt is raised.
     """
-    began = time.perf_counter()
+    began, name = time.perf_counter(), recipe.model.name
+    if processes.count > 1 and issubclass(find_model(name).network, DirectNetwork):
+        raise ConfigError(f"the model {name} is fitted in one go; train it on one process")
     prepared = prepare(
         examples,
         recipe,
@@ -76,7 +82,7 @@ def fit(
         match_parameters=match_parameters,
         start=start,
     )
-    prepared.network.to(find_device(device))
+    prepared.network.to(find_device(processes.device(device)))
     prepared = with_depth_targets(prepared)
     settings = run_settings(prepared)
     checkpoint = folder / CHECKPOINT if folder else None
@@ -85,11 +91,15 @@ def fit(
     else:
         state = TrainingState.start(prepared.network)
     state.began = began  # preparation counts as training time
+    if isinstance(processes, ProcessGroup):
+        processes.connect()
+        send_run(processes, prepared, state)
     found = [prepared.vectors_found] if prepared.vectors_found else []
-    events = chain(found, train(state, prepared, checkpoint=checkpoint, settings=settings))
+    run = train(state, prepared, checkpoint=checkpoint, settings=settings, processes=processes)
+    events = chain(found, run)
     with _created(folder):
         interrupted = _run(watch(events), state, folder)
-    metrics = _metrics(state, settings)
+    metrics = {**_metrics(state, settings), "processes": processes.count}
     if prepared.vectors_found:
         metrics["vectors"] = prepared.vectors_found.to_dict()
     if prepared.network.ngrams is not None:

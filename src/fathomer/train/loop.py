@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
@@ -26,6 +27,7 @@ from fathomer.model.products import mixed_precision
 from fathomer.text.encode import plan_batches
 from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.prepare import Prepared, VectorsFound, learn_directly
+from fathomer.train.processes import ALONE, Processes
 
 MAX_ROLLBACKS = 3
 DEPTH_WEIGHT = 0.5
@@ -64,13 +66,12 @@ class RolledBack:
 Event = VectorsFound | StepDone | EpochDone | RolledBack
 
 
-class BatchResult(NamedTuple):
+class BatchSums(NamedTuple):
     """What one step measured on its batch; ``loss`` is nan if no update was made."""
 
-    words: int
     loss: float
     correct: int
-    depth_sum: int
+    depths: int
 
 
 def train(
@@ -79,6 +80,7 @@ def train(
     *,
     checkpoint: Path | None = None,
     settings: Mapping[str, Any] | None = None,
+    processes: Processes = ALONE,
 ) -> Generator[Event, None, None]:
     """Train for the configured epochs or until patience runs out, and restore the best weights.
 
@@ -89,8 +91,10 @@ def train(
     if isinstance(prepared.network, DirectNetwork):
         yield fit_directly(state, prepared, prepared.network)
         return
-    while len(state.history) < config.epochs and not _is_over(state, config):
-        record = yield from train_epoch(state, prepared)
+    while len(state.history) < config.epochs:
+        if processes.decide(lambda: _is_over(state, config)):
+            break
+        record = yield from train_epoch(state, prepared, processes)
         state.history.append(record)
         if record.best:
             state.keep_best(record.epoch)
@@ -129,18 +133,21 @@ def fit_directly(state: TrainingState, prepared: Prepared, network: DirectNetwor
     return record
 
 
-def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, None, EpochDone]:
+def train_epoch(
+    state: TrainingState, prepared: Prepared, processes: Processes = ALONE
+) -> Generator[Event, None, EpochDone]:
     """Train for one epoch; if the loss diverges, restart it at half the learning rate."""
     last_good = {name: tensor.clone() for name, tensor in state.tensors().items()}
     while True:
         steps: list[StepDone] = []
-        for step in train_steps(state, prepared):
+        for step in train_steps(state, prepared, processes):
             if not math.isfinite(step.loss):
                 break
             steps.append(step)
             yield step
         else:
-            return summarise_epoch(state, prepared, steps)
+            found = processes.decide(lambda: summarise_epoch(state, prepared, steps).to_dict())  # noqa: B023
+            return EpochDone(**found)
         state.load_tensors(last_good)
         rate = current_rate(state, prepared.recipe.train, 0.0)
         if state.rollbacks == MAX_ROLLBACKS:
@@ -152,42 +159,51 @@ def train_epoch(state: TrainingState, prepared: Prepared) -> Generator[Event, No
         yield RolledBack(step.epoch, step.step, rate / 2)
 
 
-def train_steps(state: TrainingState, prepared: Prepared) -> Generator[StepDone, None, None]:
+def train_steps(
+    state: TrainingState, prepared: Prepared, processes: Processes = ALONE
+) -> Generator[StepDone, None, None]:
     """Take the steps of one epoch.
 
-    All randomness derives from the seed, the epoch, the number of rollbacks and the step.
+    All randomness derives from the seed, the epoch, the number of rollbacks and the step. Dropout and
+    sampled depths also depend on the process; batches and initial weights do not.
     """
     config, data = prepared.recipe.train, prepared.train
     epoch = len(state.history) + 1
     shuffle = np.random.default_rng([config.seed, epoch, state.rollbacks])
-    plan = list(plan_batches(data.texts.lengths, budget=config.batch_words, shuffle=shuffle))
+    lengths = data.texts.lengths
+    plan = list(plan_batches(lengths, budget=config.batch_words, shuffle=shuffle))
+    mean_texts = len(data) / len(plan)
     for step, indices in enumerate(plan):
         rate = current_rate(state, config, step / len(plan))
+        share = processes.share(indices, lengths)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(shuffle.integers(2**63)))
-            mean_texts = len(data) / len(plan)
-            result = train_step(state, data, indices, config, rate=rate, mean_texts=mean_texts)
-        yield StepDone(epoch, step + 1, len(plan), len(indices), *result)
-        if 0 < 60 * config.minutes < state.seconds:
+            torch.manual_seed(int(shuffle.integers(2**63)) + processes.rank)
+            sums = add_gradients(state, data, share, config, mean_texts=mean_texts)
+        result = update(state, processes, sums, config, rate=rate)
+        texts, words = len(indices), int(lengths[indices].sum())
+        yield StepDone(epoch, step + 1, len(plan), texts, words, result.loss / texts, *result[1:])
+        if config.minutes and processes.decide(lambda: 60 * config.minutes < state.seconds):
             return
 
 
-def train_step(
+def add_gradients(
     state: TrainingState,
     data: LabelledTexts,
     indices: Sequence[int],
     config: TrainConfig,
     *,
-    rate: float,
     mean_texts: float,
-) -> BatchResult:
-    """Update the weights on one batch, unless the loss or the gradient is not finite.
+) -> Float[Tensor, "3"]:
+    """Compute the gradients on some texts; return their losses, correct answers and depths, summed.
 
     Batches have a fixed number of words, so their number of texts differs. The sum of the losses is
     divided by ``mean_texts``, the average over all batches, so that every text counts the same.
     """
-    network, optimiser = state.network.train(), state.optimiser
+    network = state.network.train()
     device = network.device
+    state.optimiser.zero_grad()
+    if not indices:  # a batch with fewer texts than processes
+        return torch.zeros(3, device=device)
     batch = WordBatch.from_packed(data.texts.pack(indices)).to(device)
     targets = torch.from_numpy(data.targets[indices]).to(device)
     wanted = None  # the target depths, if depth is supervised
@@ -201,18 +217,26 @@ def train_step(
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
     loss = losses.sum() / mean_texts
     if wanted is not None and output.depth_logits is not None:
-        loss = loss + DEPTH_WEIGHT * depth_loss(output.depth_logits.float(), wanted)
-    optimiser.zero_grad()
+        mean_words = mean_texts * len(data.texts.ids) / len(data)
+        loss = loss + DEPTH_WEIGHT * depth_loss(output.depth_logits.float(), wanted) / mean_words
     loss.backward()  # type: ignore[no-untyped-call]
-    weights = trained_weights(network).values()
-    norm = torch.nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
-    if not math.isfinite(loss.item() + norm.item()):
-        return BatchResult(batch.num_words, math.nan, 0, 0)
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    optimiser.step()
     correct = count_correct(output.logits, targets)
-    return BatchResult(batch.num_words, losses.mean().item(), correct, int(output.depths.sum()))
+    return torch.stack([losses.detach().sum(), correct.float(), output.depths.sum().float()])
+
+
+def update(
+    state: TrainingState, processes: Processes, sums: Tensor, config: TrainConfig, *, rate: float
+) -> BatchSums:
+    """Update the weights by the gradients of all processes, unless they are not finite."""
+    weights = list(trained_weights(state.network).values())
+    loss, correct, depths = processes.add_up(weights, sums).tolist()
+    norm = torch.nn.utils.clip_grad_norm_(weights, config.clip or math.inf)
+    if not math.isfinite(loss + norm.item()):
+        return BatchSums(math.nan, 0, 0)
+    for group in state.optimiser.param_groups:
+        group["lr"] = rate
+    state.optimiser.step()
+    return BatchSums(loss, int(correct), int(depths))
 
 
 def text_losses(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
@@ -226,8 +250,8 @@ def text_losses(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
 
 
 def depth_loss(logits: Tensor, depths: Tensor) -> Tensor:
-    """Return the cross entropy of the depth classifier, Eq. (6), with the target depths."""
-    return functional.cross_entropy(logits, depths - 1, reduction="sum") / max(1, len(depths))
+    """Return the summed cross entropy of the depth classifier, Eq. (6), with the target depths."""
+    return functional.cross_entropy(logits, depths - 1, reduction="sum")
 
 
 def with_noise(depths: Tensor, max_depth: int) -> Tensor:
@@ -236,11 +260,11 @@ def with_noise(depths: Tensor, max_depth: int) -> Tensor:
     return torch.where(torch.rand(depths.shape, device=depths.device) < DEPTH_NOISE, random, depths)
 
 
-def count_correct(logits: Tensor, targets: Tensor) -> int:
+def count_correct(logits: Tensor, targets: Tensor) -> Tensor:
     """Count the texts whose label, or whose complete set of labels, is predicted."""
     if targets.dim() == 1:
-        return int((logits.argmax(1) == targets).sum())
-    return int(((logits > 0) == targets).all(1).sum())
+        return (logits.argmax(1) == targets).sum()
+    return ((logits > 0) == targets).all(1).sum()
 
 
 def learning_rate(progress: float, config: TrainConfig) -> float:
