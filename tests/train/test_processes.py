@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -14,6 +15,7 @@ import torch
 from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint, trained_weights
+from fathomer.train.depth_targets import with_depth_targets
 from fathomer.train.fit import CHECKPOINT, fit
 from fathomer.train.loop import StepDone, add_gradients
 from fathomer.train.processes import ALONE, divide, join_processes
@@ -37,9 +39,12 @@ def test_there_can_be_more_processes_than_texts():
     assert sorted(map(len, divide([0, 1, 2], np.zeros(3, dtype=int), 2))) == [1, 2]
 
 
+@pytest.mark.parametrize("depth", ["full", "supervised"])
 @pytest.mark.parametrize("parts", [1, 2, 3])
-def test_the_gradients_of_the_parts_add_up_to_those_of_the_batch(parts):
-    prepared = tiny_prepared(TINY.updated(STEADY))
+def test_the_gradients_of_the_parts_add_up_to_those_of_the_batch(parts, depth, monkeypatch):
+    monkeypatch.setattr("fathomer.train.loop.DEPTH_NOISE", 0.0)
+    recipe = TINY.updated(STEADY).updated({"model": {"depth": depth}})
+    prepared = with_depth_targets(tiny_prepared(recipe))
     data, state = prepared.train, TrainingState.start(prepared.network)
 
     def gradients(indices):
@@ -185,8 +190,8 @@ def test_a_run_of_one_process_is_resumed_on_two_as_if_it_had_not_stopped(tmp_pat
     assert losses(tmp_path) == pytest.approx(expected, abs=1e-4)
 
 
-def test_arrays_of_any_kind_and_size_reach_the_other_process(tmp_path):
-    done = run([sys.executable, "-m", "tests.train.pair"], tmp_path)
+def test_arrays_of_any_kind_and_size_reach_the_other_process():
+    done = run([sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2])
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.split()) == ["0", "1"]
 
