@@ -93,7 +93,7 @@ def test_the_compact_format_gives_the_same_bytes_and_half_precision(tmp_path):
         write_compact(tmp_path / name, vectors, {"seed": 0, "words": "é"})
     path = tmp_path / "1.safetensors"
     assert path.read_bytes() == (tmp_path / "2.safetensors").read_bytes()
-    assert read_compact(path).words == vectors.words
+    assert read_compact(path, needed=vectors.words).words == vectors.words
     found = read_source(path, needed={"é", "absent"})
     assert (found.words, found.matrix.dtype) == (["é"], np.float32)
     assert found.matrix == pytest.approx(1 / 3, abs=1e-3)
@@ -106,8 +106,8 @@ def test_a_compact_file_opens_at_once(tmp_path):
     path = tmp_path / "large.safetensors"
     write_compact(path, Vectors([f"w{n}" for n in range(count)], matrix, (300,)), {})
     started = time.process_time()
-    vectors = read_compact(path)
-    assert vectors.matrix.shape == (count, 300)
+    vectors = read_compact(path, needed={f"w{n}" for n in range(0, count, 10)})
+    assert vectors.matrix.shape == (count // 10, 300)
     assert time.process_time() - started < 0.1
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fathomer import __version__
-from fathomer.cli import data
+from fathomer.cli import data, vectors
 from fathomer.cli.check import check
 from fathomer.cli.evaluate import evaluate
 from fathomer.cli.explain import explain
@@ -33,6 +33,7 @@ for moved in (bench, experiment):  # without --help, so that any arguments lead 
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )(moved)
 app.add_typer(data.app)
+app.add_typer(vectors.app)
 
 
 @app.callback(invoke_without_command=True)

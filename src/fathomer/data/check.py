@@ -15,9 +15,10 @@ from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Examples, stratified_folds
 from fathomer.data.layouts import find_archive, find_file
 from fathomer.data.opening import FOLD_SEED, read_parts
-from fathomer.data.survey import Survey, SurveyedText, split_words, survey_examples
+from fathomer.data.survey import Survey, SurveyedText, survey_examples
 from fathomer.files import sha256_of
 from fathomer.text.sources import read_source
+from fathomer.text.tokenizer import split_words
 
 
 def summarise(survey: Survey) -> dict[str, Any]:

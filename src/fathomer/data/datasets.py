@@ -82,6 +82,8 @@ class Corpus:
     encoding: str = "utf-8"
     files: tuple[CorpusFile, ...]
     archive: Archive | None = None
+    unlabelled: str = ""
+    """Name of its unlabelled texts; ``*`` stands for the name of the training file."""
     page: str
     terms: str
     """Terms of use as stated by the source."""
@@ -97,6 +99,14 @@ class Corpus:
     def folder(self) -> str:
         """The corpus's folder inside the data folder; the domains of a family share one."""
         return self.name.partition("/")[0]
+
+    @property
+    def unlabelled_file(self) -> CorpusFile | None:
+        """The file of unlabelled texts, with some label, which means nothing."""
+        if not self.unlabelled:
+            return None
+        train = self.files[0].name.removesuffix(".train")
+        return CorpusFile(name=self.unlabelled.replace("*", train), label=next(iter(self.labels)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +185,11 @@ def find_corpus(name: str) -> Corpus:
     if name not in CORPORA:
         raise MissingFileError(f"{name}: no such corpus; {did_you_mean(name, CORPORA)}")
     return CORPORA[name]
+
+
+def corpora_named(name: str) -> list[Corpus]:
+    """Return a corpus, or all corpora of a family such as ``amazon16``; none if it is no name."""
+    return [corpus for corpus in CORPORA.values() if name in (corpus.name, corpus.folder)]
 
 
 def find_vectors(name: str, data_dir: Path | None = None) -> Path:

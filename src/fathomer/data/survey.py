@@ -27,13 +27,10 @@ from fathomer.data.reading import (
 from fathomer.data.xlsx_parquet import BINARY_TABLES
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, format_suffix, guess_encoding
-from fathomer.text.tokenizer import Tokenizer
+from fathomer.text.tokenizer import split_words
 
 SAMPLE = 500
 """Rows that are read to guess the columns."""
-CHUNK = 1000
-"""Texts that are tokenized at a time."""
-NO_LIMIT = 1 << 60
 
 # UTF-8 that was read as cp1252 or Latin-1, cp1252 that was read as Latin-1, and U+FFFD.
 _MANGLED = re.compile("[ÃÂ][\u0080-\u00bf]|â€|[\u0080-\u009f]|\N{REPLACEMENT CHARACTER}")
@@ -150,14 +147,6 @@ def _survey_rows(rows: Iterable[Row], options: ReadOptions) -> Iterator[Surveyed
             is_undecodable="\N{REPLACEMENT CHARACTER}" in row.text,
             is_unspaced=_UNSPACED.search(row.text) is not None,
         )
-
-
-def split_words(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Split a stream of texts into words."""
-    tokenizer = Tokenizer.from_words()
-    while chunk := list(islice(texts, CHUNK)):
-        for words in tokenizer.encode(chunk, max_words=NO_LIMIT):
-            yield words.unknown  # without a vocabulary, every word is unknown
 
 
 def guess_columns(path: Path, columns: list[str], options: ReadOptions) -> ReadOptions:

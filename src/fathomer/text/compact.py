@@ -6,11 +6,13 @@ The same vectors always give the same bytes.
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
+import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
@@ -32,7 +34,7 @@ def write_compact(path: Path, vectors: Vectors, made: dict[str, Any]) -> None:
     if any("\n" in word for word in vectors.words):
         raise VectorsError(f"{path}: a word contains a line break")
     words = "\n".join(vectors.words).encode("utf-8", "replace")
-    described = {"parts": list(vectors.parts), "made": made}
+    described = {"parts": list(vectors.parts or (vectors.size,)), "made": made}
     content = safetensors.numpy.save(
         {"vectors": numbers, "words": np.frombuffer(words, dtype=np.uint8)},
         metadata={_KEY: json.dumps(described, ensure_ascii=False)},
@@ -40,22 +42,20 @@ def write_compact(path: Path, vectors: Vectors, made: dict[str, Any]) -> None:
     write_atomically(path, content)
 
 
-def read_compact(path: Path) -> Vectors:
-    """Read all vectors of a file; the matrix is float16."""
-    words, parts = _open(path, "words")
-    matrix, _ = _open(path, "vectors")
-    decoded = words.tobytes().decode("utf-8", "replace").split("\n") if len(words) else []
-    if matrix.ndim != 2 or len(matrix) != len(decoded) or sum(parts) != matrix.shape[1]:
-        raise VectorsError(f"{path}: damaged; {len(decoded):,} words, vectors of {matrix.shape}")
+def read_compact(path: Path, *, needed: Collection[str]) -> Vectors:
+    """Read the vectors of the words in ``needed``; the others stay on disk."""
+    words, table, parts = _open(path)
+    rows = [row for row, word in enumerate(words) if word in needed]
+    half = np.array(table) if len(rows) == len(words) else table[rows]
+    matrix = torch.from_numpy(half).float().numpy()  # several times as fast as NumPy's conversion
     if not np.isfinite(matrix).all():
         raise VectorsError(f"{path}: a number is not finite")
-    return Vectors(decoded, matrix, tuple(parts))
+    return Vectors([words[row] for row in rows], matrix, tuple(parts))
 
 
-def first_compact_words(path: Path, count: int) -> list[str]:
-    """Return the first words of a file."""
-    words, _ = _open(path, "words")
-    return words.tobytes().decode("utf-8", "replace").split("\n")[:count] if len(words) else []
+def compact_words(path: Path) -> list[str]:
+    """Return the words of a file."""
+    return _open(path)[0]
 
 
 def describe_compact(path: Path) -> dict[str, Any]:
@@ -69,14 +69,26 @@ def describe_compact(path: Path) -> dict[str, Any]:
     return {"words": rows, "size": size, "parts": found["parts"], "made": found["made"]}
 
 
-def _open(path: Path, name: str) -> tuple[NDArray[Any], list[int]]:
+def _open(path: Path) -> tuple[list[str], NDArray[np.float16], list[int]]:
+    """Return the words, the table as a map of the file, and the widths of its parts."""
     if not path.exists():
         raise MissingFileError(f"{path}: no such file")
     try:
-        with safe_open(path, framework="np") as file:
-            return file.get_tensor(name), json.loads(file.metadata()[_KEY])["parts"]
+        with safe_open(path, framework="np") as file:  # checks the file's size, too
+            parts = json.loads(file.metadata()[_KEY])["parts"]
+            content = file.get_tensor("words").tobytes()
+            rows, size = file.get_slice("vectors").get_shape()
+        with path.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            start = json.loads(stream.read(length))["vectors"]["data_offsets"][0] + 8 + length
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise _unreadable(path, error) from None
+    words = content.decode("utf-8", "replace").split("\n") if content else []
+    if len(words) != rows or sum(parts) != size:
+        raise VectorsError(f"{path}: damaged; {len(words):,} words for {rows:,} vectors")
+    shape = (rows, size)
+    empty = np.zeros(shape, dtype=np.float16)  # an empty map is an error
+    return words, np.memmap(path, "<f2", "r", start, shape) if rows * size else empty, parts
 
 
 def _unreadable(path: Path, error: Exception) -> VectorsError:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fathomer.errors import VectorsError
 from fathomer.files import sha256_of
 from fathomer.open_files import format_suffix
-from fathomer.text.compact import SUFFIX, first_compact_words, read_compact
+from fathomer.text.compact import SUFFIX, compact_words, read_compact
 from fathomer.text.subwords import subword_files, subword_vectors, whole_words
 from fathomer.text.vectors import Vectors, first_words, read_vectors
 
@@ -34,10 +34,7 @@ def read_source(path: Path, *, needed: Collection[str]) -> Vectors:
     if path.is_dir():
         return subword_vectors(path, sorted(needed))
     if format_suffix(path) == SUFFIX:
-        vectors = read_compact(path)
-        rows = [row for row, word in enumerate(vectors.words) if word in needed]
-        words = [vectors.words[row] for row in rows]
-        return vectors._replace(words=words, matrix=vectors.matrix[rows].astype(np.float32))
+        return read_compact(path, needed=needed)
     return read_vectors(path, needed=needed)
 
 
@@ -51,7 +48,7 @@ def words_of(path: Path, *, count: int) -> list[str]:
     if path.is_dir():
         return whole_words(path, count)
     if format_suffix(path) == SUFFIX:
-        return first_compact_words(path, count)
+        return compact_words(path)[:count]
     return first_words(path, count)
 
 

@@ -7,7 +7,8 @@ stored together in the ``tokenizer.json`` format of the `tokenizers` library.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Self
 
 import tokenizers
@@ -48,6 +49,9 @@ _LONGEST = 1000
 """Characters kept of an unknown word, since composing combining marks takes quadratic time."""
 _WORD_ROOM = 16
 """Characters per word that are tokenized at first in a very long text."""
+_CHUNK = 1000
+"""Texts that are split at a time."""
+_NO_LIMIT = 1 << 60
 _MARGIN = 5
 """Words at the end of a cut text that may depend on what follows: ``<br`` before ``/>``."""
 
@@ -179,6 +183,14 @@ class Tokenizer:
                     unknown.append(word)
                     ids[position] = -len(unknown)
         return Words(ids, unknown, spans, truncated)
+
+
+def split_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Split a stream of texts into words, without a vocabulary."""
+    tokenizer, stream = Tokenizer.from_words(), iter(texts)
+    while chunk := list(islice(stream, _CHUNK)):
+        for words in tokenizer.encode(chunk, max_words=_NO_LIMIT):
+            yield words.unknown  # without a vocabulary, every word is unknown
 
 
 def _encodable(text: str) -> str:

@@ -82,6 +82,12 @@ def first_words(path: Path, count: int) -> list[str]:
         return list(dict.fromkeys(word for word in words if word is not None))
 
 
+def vector_size(path: Path) -> int:
+    """Return the length of the vectors, without reading all of them."""
+    with _open_table(path) as table:
+        return table.size
+
+
 @contextmanager
 def _open_table(path: Path) -> Iterator[_Table]:
     with _open_vectors(path) as stream:
