@@ -1,4 +1,4 @@
-"""The commands ``python -m benchmarks speed`` and ``python -m benchmarks serving``."""
+"""The commands ``python -m benchmarks speed``, ``training`` and ``serving``."""
 
 import json
 import time
@@ -21,7 +21,7 @@ app = new_app("benchmarks")
 
 @app.callback(invoke_without_command=True)
 def benchmarks(context: typer.Context) -> None:
-    """Measure the speed of Fathomer and of its HTTP service."""
+    """Measure the speed of Fathomer, of its training and of its HTTP service."""
     if context.invoked_subcommand is None:
         print_line(context.get_help())
 
@@ -121,6 +121,42 @@ def _print_machine(machine: dict[str, Any]) -> None:
         f"{machine['threads']} threads on {machine['cores']} cores; "
         f"torch {machine['torch']}, Python {machine['python']}, Fathomer {machine['fathomer']}"
     )
+
+
+@app.command()
+def training(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take fewer steps, in about a minute.")
+    ] = False,
+    number: Annotated[
+        int, typer.Option(metavar="N", min=2, max=512, help="Processes, and threads, to compare.")
+    ] = 2,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the results as JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare training on several processes with one process and with several threads.
+
+    Example: python -m benchmarks training --number 2 --out training.json
+    """
+    from benchmarks.training import COMPLETE, QUICK, measure_training
+    from fathomer.files import write_atomically
+
+    _check_outputs(out, None)
+    plan = QUICK if quick else COMPLETE
+    found = measure_training(plan, number=number, report=messages_console().print)
+    if out:
+        write_atomically(out, json.dumps(found, indent=1) + "\n")
+    if as_json:
+        print_json(found)
+        return
+    for row in found["rows"]:
+        shape = f"processes {row['processes']}, threads {row['threads']}"
+        print_line(f"{shape:<32}{row['words_per_second']:>9,.0f} words/s")
+    for name, value in found["ratios"].items():
+        print_line(f"{name:<32}{value:>9.2f}")
+    _print_machine(found["machine"])
 
 
 @app.command()

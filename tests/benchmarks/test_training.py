@@ -1,0 +1,26 @@
+"""The training benchmark: every case trains the same batches, in processes of its own."""
+
+import json
+
+from benchmarks import training
+from benchmarks.training import TrainingCase, TrainingPlan
+
+SMALL = TrainingPlan(hidden_size=8, max_depth=2, batch_words=600, vocabulary=500, steps=2, rounds=1)
+
+
+def test_one_process_and_several_are_measured_in_turns(bench, monkeypatch):
+    monkeypatch.setattr(training, "QUICK", SMALL)
+    code, out, err = bench("training", "--quick", "--json", "--out", "found.json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert [(row["processes"], row["threads"]) for row in found["rows"]] == [(1, 1), (1, 2), (2, 1)]
+    assert all(row["words_per_second"] > 0 for row in found["rows"])
+
+
+def test_the_ratios_are_those_of_the_medians(monkeypatch, bench):
+    speeds = {TrainingCase(1, 1): 100.0, TrainingCase(1, 2): 150.0, TrainingCase(2, 1): 180.0}
+    monkeypatch.setattr(training, "_run", lambda plan, case: speeds[case])
+    code, out, _ = bench("training")
+    assert code == 0
+    assert "processes / one process              1.80\n" in out
+    assert "processes / threads                  1.20\n" in out
