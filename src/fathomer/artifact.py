@@ -27,6 +27,7 @@ import fathomer
 from fathomer.card import write_card
 from fathomer.config import Recipe
 from fathomer.errors import ArtifactError, MissingFileError
+from fathomer.evaluate.budget import DepthBudgets
 from fathomer.files import sha256_of, write_together
 from fathomer.model.interface import Network
 from fathomer.model.registry import build_model
@@ -54,6 +55,8 @@ class Artifact:
     """Logits are divided by this before they become probabilities; found by calibration."""
     thresholds: tuple[float, ...] | None = None
     """For multi-label models, the lowest probability at which each label is given."""
+    depth_budgets: DepthBudgets | None = None
+    """Average depths that the model can be set to, if its depth is supervised."""
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
@@ -90,6 +93,7 @@ class Artifact:
             "labels": list(self.labels),
             "temperature": self.temperature,
             "thresholds": self.thresholds,
+            "depth_budgets": self.depth_budgets and self.depth_budgets.to_dict(),
             "recipe": self.recipe.to_dict(),
             "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
@@ -118,6 +122,7 @@ class Artifact:
                 metrics=_read_json(folder / METRICS) if (folder / METRICS).is_file() else {},
                 temperature=float(config.get("temperature", 1.0)),
                 thresholds=_thresholds(config.get("thresholds")),
+                depth_budgets=_budgets(config.get("depth_budgets")),
             )
         except _LOAD_ERRORS as error:
             reason = str(error).partition("\n")[0]
@@ -178,6 +183,10 @@ def _load_network(recipe: Recipe, tokenizer: Tokenizer, path: Path) -> Network:
 
 def _thresholds(found: list[float] | None) -> tuple[float, ...] | None:
     return None if found is None else tuple(map(float, found))
+
+
+def _budgets(found: dict[str, Any] | None) -> DepthBudgets | None:
+    return None if found is None else DepthBudgets.from_dict(found)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -60,6 +60,11 @@ Minutes = Annotated[
     float | None, typer.Option(metavar="N", help="Stop training after this many minutes.")
 ]
 
+TargetDepth = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="Train to read at this average depth (model.depth=supervised)."),
+]
+
 
 def train(
     context: typer.Context,
@@ -69,6 +74,7 @@ def train(
     match_parameters: MatchParameters = False,
     recipe: RecipeName = None,
     set_: Settings = None,
+    target_depth: TargetDepth = None,
     minutes: Minutes = None,
     seed: Seed = None,
     resume: Resume = False,
@@ -102,7 +108,10 @@ def train(
     from fathomer.recipes import chosen_recipe
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
 
-    changes = Changes(set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate)
+    changes = Changes(
+        set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate,
+        target_depth=target_depth,
+    )  # fmt: skip
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)

@@ -103,7 +103,8 @@ def _information(
     differences -= xlogy(of_label[columns], of_label[columns])
     gained = np.bincount(rows, weights=differences, minlength=num_types)
     entropy = -xlogy(of_type, of_type) - xlogy(1 - of_type, 1 - of_type)
-    return np.maximum(gained + entropy, 0)
+    information: Scores = np.maximum(gained + entropy, 0)
+    return information
 
 
 def rarity(data: LabelledTexts) -> Scores:
