@@ -6,6 +6,7 @@ from random import Random
 
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
+from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Example, Examples
 from fathomer.train.fit import fit
 from fathomer.train.prepare import Prepared, prepare
@@ -55,6 +56,18 @@ def tiny_prepared(recipe: Recipe = TINY) -> Prepared:
 def tiny_artifact() -> Artifact:
     """Return a model trained on the short opinions, once for all tests."""
     return fit(tiny_examples(), TINY.updated({"train": {"epochs": 8}})).artifact
+
+
+@cache
+def supervised_artifact() -> Artifact:
+    """Return a model of demo texts with supervised depth, trained briefly, once for all tests."""
+    recipe = TINY.updated(
+        {
+            "model": {"depth": "supervised", "max_depth": 9},
+            "train": {"epochs": 1, "batch_words": 500, "held_out": 0.3},
+        }
+    )
+    return fit(demo_corpus(train=900)[0], recipe).artifact
 
 
 def tagged(count: int = 200) -> Examples:

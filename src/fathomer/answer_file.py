@@ -42,6 +42,7 @@ class AnswerRequest:
     """Checksum of the model; a run cannot be resumed with a different one."""
     depths: bool = False
     max_depth: int | None = None
+    depth_budget: float | None = None
     abstain_below: float = 0.0
     delimiter: str | None = None
     """Character between the columns of a csv or tsv file, if it is not the usual one."""
@@ -59,6 +60,7 @@ class AnswerRequest:
             "model": self.model,
             "--depths": self.depths,
             "--max-depth": self.max_depth,
+            "--depth-budget": self.depth_budget,
             "--abstain-below": self.abstain_below,
         }
 
@@ -135,7 +137,10 @@ def _answer_records(
     for chunk in watch(chunked(records)):
         texts = [record.text for record in chunk]
         predictions = predictor.predict(
-            texts, max_depth=request.max_depth, abstain_below=request.abstain_below
+            texts,
+            max_depth=request.max_depth,
+            depth_budget=request.depth_budget,
+            abstain_below=request.abstain_below,
         )
         lines += map(writer.line, chunk, predictions)
         _update(digest, chunk)

@@ -30,6 +30,7 @@ import fathomer
 from fathomer.card import write_card
 from fathomer.config import ModelConfig, Recipe
 from fathomer.errors import ArtifactError, FathomerError, MissingFileError
+from fathomer.evaluate.budget import DepthBudgets
 from fathomer.files import leftovers_of, parse_json, replace_folder
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import build_model
@@ -60,6 +61,8 @@ class Artifact:
     """Logits are divided by this before they become probabilities; found by calibration."""
     thresholds: tuple[float, ...] | None = None
     """For multi-label models, the lowest probability at which each label is given."""
+    depth_budgets: DepthBudgets | None = None
+    """Average depths that the model can be set to, if its depth is supervised."""
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
@@ -97,6 +100,7 @@ class Artifact:
             "labels": list(self.labels),
             "temperature": self.temperature,
             "thresholds": self.thresholds,
+            "depth_budgets": self.depth_budgets and self.depth_budgets.to_dict(),
             "recipe": self.recipe.to_dict(),
             "files": {name: sha256(files[name]).hexdigest() for name in (TOKENIZER, WEIGHTS)},
         }
@@ -120,6 +124,7 @@ class Artifact:
                 metrics=_parsed(folder / METRICS, files[METRICS]) if METRICS in files else {},
                 temperature=float(config.get("temperature", 1.0)),
                 thresholds=_thresholds(config.get("thresholds")),
+                depth_budgets=_budgets(config.get("depth_budgets")),
             )
         except _LOAD_ERRORS as error:
             reason = str(error).partition("\n")[0]
@@ -245,6 +250,10 @@ def _check_tensors(config: ModelConfig, shape: tuple[int, int], found: dict[str,
 
 def _thresholds(found: list[float] | None) -> tuple[float, ...] | None:
     return None if found is None else tuple(map(float, found))
+
+
+def _budgets(found: dict[str, Any] | None) -> DepthBudgets | None:
+    return None if found is None else DepthBudgets.from_dict(found)
 
 
 def _parsed(path: Path, content: bytes) -> dict[str, Any]:

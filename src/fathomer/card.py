@@ -24,7 +24,7 @@ def write_card(
         labels=", ".join(f"`{label}`" for label in labels),
         description=_describe(recipe.model, parameters),
         scores=_scores(parts, multi_label=recipe.model.multi_label),
-        depths=_depths(parts),
+        depths=_depths(parts) + _curve(metrics.get("depth_curve", [])),
         data=_data(metrics),
         assigns=_SEVERAL if recipe.model.multi_label else _ONE,
         max_words=recipe.text.max_words,
@@ -66,6 +66,18 @@ def _depths(parts: Mapping[str, Mapping[str, Any]]) -> str:
     return _DEPTHS.format(part=counted[-1].replace(" ", "-"), rows="\n".join(rows))
 
 
+def _curve(points: Sequence[Mapping[str, float]]) -> str:
+    """Return a table of accuracy and speed at several depth budgets."""
+    if not points:
+        return ""
+    rows = [
+        f"| {point['budget']:.2f} | {point['mean_depth']:.2f} | {point['accuracy']:.4f} "
+        f"| {point['texts_per_second']:,.0f} |"
+        for point in points
+    ]
+    return _CURVE.format(rows="\n".join(rows))
+
+
 def _data(metrics: Mapping[str, Any]) -> str:
     """Return what is known about the training data and the training command."""
     name, fingerprint = metrics.get("data_name"), metrics.get("data")
@@ -94,6 +106,17 @@ Words of the {part} texts by depth, the number of steps that the model spends on
 
 | depth | words | share | |
 |---:|---:|---:|:---|
+{rows}
+"""
+
+_CURVE = """
+## Depth budgets
+
+The model can be set to any average depth, for example with `predict(texts, depth_budget=1.5)`.
+On the held-out texts, on the machine that trained it:
+
+| depth budget | mean depth | accuracy | texts per second |
+|---:|---:|---:|---:|
 {rows}
 """
 

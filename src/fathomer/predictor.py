@@ -18,8 +18,10 @@ from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
-from fathomer.errors import ArtifactError, ConfigError, DataError, did_you_mean
+from fathomer.errors import ArtifactError, ConfigError, DataError, DepthError, did_you_mean
+from fathomer.evaluate.budget import CurvePoint, measure_curve
 from fathomer.evaluate.metrics import Answered, Metrics, score
+from fathomer.model.depth_shift import shift_depths
 from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.inference import Classified, classify
 from fathomer.model.interface import Network, find_device
@@ -122,16 +124,22 @@ class Predictor:
         texts: Iterable[str],
         *,
         max_depth: int | None = None,
+        depth_budget: float | None = None,
         abstain_below: float = 0.0,
     ) -> list[Prediction]:
         """Classify texts; return one prediction per text, in the same order.
 
-        ``max_depth`` caps the number of steps of every word. A label that is less probable than
-        ``abstain_below`` is not predicted.
+        ``max_depth`` caps the number of steps of every word; ``depth_budget`` sets their average,
+        in a model with supervised depth. A label that is less probable than ``abstain_below`` is not
+        predicted.
         """
         texts = checked_texts(texts)
         return self.predict_words(
-            texts, self.split(texts), max_depth=max_depth, abstain_below=abstain_below
+            texts,
+            self.split(texts),
+            max_depth=max_depth,
+            depth_budget=depth_budget,
+            abstain_below=abstain_below,
         )
 
     def warm_up(self) -> None:
@@ -151,6 +159,7 @@ class Predictor:
         words: list[Words],
         *,
         max_depth: int | None = None,
+        depth_budget: float | None = None,
         abstain_below: float = 0.0,
     ) -> list[Prediction]:
         """Classify texts that :meth:`split` has already split into words."""
@@ -158,7 +167,7 @@ class Predictor:
             raise ConfigError(f"abstain_below is a probability, not {abstain_below}")
         max_chars = self.artifact.recipe.text.max_chars
         encoded = EncodedTexts.from_words(words, max_chars=max_chars)
-        answers = self.classify(encoded, max_depth)
+        answers = self.classify(encoded, max_depth, depth_budget)
         probabilities = answers.probabilities
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
@@ -169,10 +178,29 @@ class Predictor:
             for parts in zip(texts, words, probabilities, chosen, depths, strict=True)
         ]
 
-    def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+    def depth_shift(self, budget: float | None) -> float:
+        """Return how far the depths must be shifted for an average depth; raise an error if they cannot."""
+        if budget is None:
+            return 0.0
+        if not self.knows_depth:
+            name = self.artifact.recipe.model.name
+            raise DepthError(f"words have no depth in the model {name}; leave the depth budget out")
+        if self.artifact.depth_budgets is None:
+            raise DepthError(
+                "the model has no table of depth budgets; train it with --target-depth, "
+                "or limit the depths with max_depth"
+            )
+        return self.artifact.depth_budgets.shift(budget)
+
+    def classify(
+        self, texts: EncodedTexts, max_depth: int | None, depth_budget: float | None = None
+    ) -> Classified:
         """Run the network on encoded texts; every probability of this class comes from here."""
+        network = self.network
+        if (shift := self.depth_shift(depth_budget)) and isinstance(network, DepthAdaptiveNetwork):
+            network = shift_depths(network, shift)
         return classify(
-            self.network,
+            network,
             texts,
             batch_words=BATCH_WORDS,
             max_depth=max_depth,
@@ -206,23 +234,49 @@ class Predictor:
             labels=tuple(self.labels[number] for number in numbers) if self.multi_label else None,
         )
 
-    def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
+    def evaluate(
+        self,
+        examples: Examples,
+        *,
+        max_depth: int | None = None,
+        depth_budget: float | None = None,
+    ) -> Metrics:
         """Score the model on labelled texts.
 
         ``examples`` is ``Examples([Example("a lovely film", "positive"), ...])``, or a file read
         by ``read_examples``; see :mod:`fathomer.data`.
         """
-        return self.score(self.answer(examples, max_depth=max_depth))
+        return self.score(self.answer(examples, max_depth=max_depth, depth_budget=depth_budget))
 
-    def answer(self, examples: Examples, *, max_depth: int | None = None) -> Answered:
+    def answer(
+        self,
+        examples: Examples,
+        *,
+        max_depth: int | None = None,
+        depth_budget: float | None = None,
+    ) -> Answered:
         """Classify labelled texts and return the raw answers, to be scored or analysed."""
         artifact = self.artifact
         if examples.multi_label != self.multi_label:
             number = "several labels" if self.multi_label else "one label"
             raise DataError(f"the model gives {number} per text; the examples do not fit")
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
-        answers = self.classify(data.texts, max_depth)
+        answers = self.classify(data.texts, max_depth, depth_budget)
         return Answered(data, answers, self.labels, artifact.thresholds)
+
+    def depth_curve(self, answered: Answered) -> list[CurvePoint]:
+        """Measure accuracy and speed at several depth budgets; empty if the model has no budgets."""
+        budgets = self.artifact.depth_budgets
+        if budgets is None or not isinstance(self.network, DepthAdaptiveNetwork):
+            return []
+        return measure_curve(
+            self.network,
+            answered.data,
+            self.labels,
+            budgets,
+            batch_words=BATCH_WORDS,
+            thresholds=self.artifact.thresholds,
+        )
 
     def score(self, answered: Answered) -> Metrics:
         """Score the result of :meth:`answer`."""

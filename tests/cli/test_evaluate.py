@@ -5,10 +5,11 @@ import re
 
 import pytest
 
+from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Example, Examples
 from fathomer.train.fit import fit
 from tests.data.small import write_files
-from tests.tiny import TINY, tiny_examples, write_csv
+from tests.tiny import TINY, supervised_artifact, tiny_examples, write_csv
 
 
 @pytest.fixture
@@ -138,3 +139,36 @@ def test_texts_of_a_fold_that_occur_in_other_folds_count_as_seen(run, model, tmp
     write_files(tmp_path / "mr", lines)
     found = json.loads(run("evaluate", model, "mr", "--folds", "4", "--json")[1])
     assert (found["examples"], found["examples_unseen"]) == (6, 3)
+
+
+def test_the_depth_curve_is_shown_unless_a_depth_is_set(run, tmp_path):
+    supervised_artifact().save(tmp_path / "deep")
+    examples = Examples([e for e in demo_corpus(train=1, test=40)[1] if '"' not in e.text])
+    file = str(write_csv(tmp_path / "demo.csv", examples))
+    code, out, _ = run("evaluate", "deep", file, "--json")
+    assert code == 0
+    curve = json.loads(out)["depth_curve"]
+    assert list(curve[0]) == ["budget", "mean_depth", "accuracy", "texts_per_second"]
+    assert [point["budget"] for point in curve] == [1, 1.5, 2, 3, 4.5, 6, 9]
+    assert "texts per second" in run("evaluate", "deep", file)[1]
+    found = json.loads(run("evaluate", "deep", file, "--depth-budget", "4", "--json")[1])
+    assert "depth_curve" not in found
+    assert found["mean_depth"] == pytest.approx(4, rel=0.2)
+    assert run("evaluate", "deep", file, "--depth-budget", "10")[::2] == (
+        2, "fathomer: depth budget 10; use 1 to 9\n"
+    )  # fmt: skip
+
+
+def test_training_to_an_average_depth(run, data, recipe, tmp_path):
+    code, out, _ = run(
+        "train", data, "--out", "deep", "--recipe", recipe, "--target-depth", "3", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["depth_curve"][0]["budget"] == 1
+    config = json.loads((tmp_path / "deep" / "config.json").read_text("utf-8"))
+    assert config["recipe"]["model"]["depth"] == "supervised"
+    assert config["depth_budgets"]["target"] == config["recipe"]["train"]["target_depth"] == 3
+    answers = [json.loads(run("explain", "deep", "a good film", "--json", *b)[1])
+               for b in (["--depth-budget", "1"], ["--depth-budget", "4"])]  # fmt: skip
+    shallow, deep = (sum(word["depth"] for word in answer["words"]) for answer in answers)
+    assert shallow < deep

@@ -2,13 +2,21 @@ import pytest
 
 from tests.serve.browser import browsing, serving
 from tests.serve.process import service
-from tests.tiny import tiny_artifact
+from tests.tiny import supervised_artifact, tiny_artifact
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "model"
     tiny_artifact().save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def budgeted(tmp_path_factory):
+    """A model with supervised depth, which can be set to an average depth."""
+    folder = tmp_path_factory.mktemp("budgeted") / "model"
+    supervised_artifact().save(folder)
     return folder
 
 

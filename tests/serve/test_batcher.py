@@ -47,6 +47,19 @@ def test_different_depth_limits_are_predicted_separately():
     run(scenario)
 
 
+def test_different_depth_budgets_are_predicted_separately():
+    async def scenario():
+        async with Started() as (batcher, echo):
+            pending = [
+                batcher.submit([str(n)], words(1), max_depth=None, depth_budget=n % 2 + 1.5)
+                for n in range(4)
+            ]
+            await asyncio.gather(*(p.answer for p in pending))
+            assert sorted(texts for _, texts in echo.batches) == [["0", "2"], ["1", "3"]]
+
+    run(scenario)
+
+
 def test_a_full_queue_rejects_requests_until_it_has_room():
     async def scenario():
         async with Started(queue_words=5) as (batcher, echo):

@@ -84,6 +84,21 @@ def test_the_slider_limits_the_depth(page):
     assert f"\t{len(expected(text).words)}\t" in shallow  # one step per word
 
 
+def test_the_slider_sets_the_average_depth_if_the_model_has_budgets(page):
+    answer = {"labels": ["x"], "max_depth": 9, "depth_budget": 2.5, "limits": {}}
+    page.route("**/v1/model", lambda route: route.fulfill(json=answer))
+    mock_prediction(page, label="x", words=[])
+    with page.expect_request("**/v1/predict") as request:
+        page.reload()
+    assert request.value.post_data_json["depth_budget"] == 2.5
+    assert page.get_by_role("slider").input_value() == "2.5"
+    assert page.locator("#cap-title").inner_text().startswith("Average depth")
+    with page.expect_request("**/v1/predict") as request:
+        page.get_by_role("slider").fill("4.2")
+    assert request.value.post_data_json["depth_budget"] == 4.2
+    assert request.value.post_data_json["max_depth"] is None
+
+
 def test_the_page_links_to_the_api_reference(page):
     page.get_by_role("link").click()
     assert "/v1/predict" in page.locator("body").text_content()

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import fathomer
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 from fathomer.train.fit import fit
@@ -175,13 +176,35 @@ def test_a_host_name_can_be_allowed(model, tmp_path):
         assert guarded.ask("GET", "/v1/model", headers=right)[0] == 200
 
 
+def test_a_request_can_set_the_average_depth(budgeted):
+    texts = ["the film was not bad, but I did not like the hotel at all"]
+    with service(budgeted) as found:
+        assert json.loads(found.ask("GET", "/v1/model")[2])["depth_budget"] == 2
+        local = fathomer.load(budgeted)
+        for settings in ({}, {"depth_budget": 1.5}, {"depth_budget": 6}):
+            status, answer = found.predict(texts, depths=True, **settings)
+            [expected] = local.predict(texts, **settings)
+            assert status == 200
+            depths = [word["depth"] for word in answer["predictions"][0]["words"]]
+            assert depths == [word.depth for word in expected.words]
+        for budget in (0.5, 9.5, True, "2"):
+            assert found.predict(texts, depth_budget=budget)[0] == 422
+
+
+def test_a_model_without_a_table_refuses_depth_budgets(running):
+    status, content = running.predict(["good"], depth_budget=2)
+    assert (status, content["error"]["code"]) == (422, "no_depth")
+    assert "no table of depth budgets" in content["error"]["message"]
+    assert json.loads(running.ask("GET", "/v1/model")[2])["depth_budget"] is None
+
+
 def test_a_model_without_depths_refuses_requests_for_them(tmp_path):
     recipe = TINY.updated({"model": {"name": "bilstm"}, "train": {"epochs": 1}})
     fit(tiny_examples(), recipe).artifact.save(tmp_path / "flat")
     with service(tmp_path / "flat") as flat:
         assert json.loads(flat.ask("GET", "/v1/model")[2])["max_depth"] is None
         assert flat.predict(["good film"])[0] == 200
-        for settings in ({"max_depth": 1}, {"depths": True}):
+        for settings in ({"max_depth": 1}, {"depths": True}, {"depth_budget": 2}):
             status, content = flat.predict(["good film"], **settings)
             assert (status, content["error"]["code"]) == (422, "no_depth")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import fathomer
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import WorkerError, WorkerPredictor, start_workers
@@ -27,7 +28,7 @@ TEXTS = ["The film was lovely.", "", "An awful zzyzx, dull and poor: ñandú", "
 def worker(model):
     options = {"number": 1, "precision": "float32", "threads": 1}
     digest = sha256_of(model / "config.json")
-    with start_workers(Predictor(tiny_artifact()), model, digest, **options) as [found]:
+    with start_workers(fathomer.load(model), model, digest, **options) as [found]:
         yield found
 
 
@@ -60,6 +61,15 @@ def test_a_worker_predicts_what_the_predictor_does(model):
             for one, other in zip(found, expected, strict=True):
                 assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
         assert remote.predict([]) == []
+
+
+def test_a_worker_keeps_a_depth_budget(budgeted):
+    local = fathomer.load(budgeted)
+    with worker(budgeted) as remote:
+        for budget in (1.5, 4):
+            found = remote.predict(TEXTS, depth_budget=budget)
+            expected = local.predict(TEXTS, depth_budget=budget)
+            assert [p.words for p in found] == [p.words for p in expected]
 
 
 def test_an_error_in_a_worker_is_reported_and_the_worker_goes_on(model, capfd):

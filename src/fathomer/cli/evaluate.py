@@ -1,7 +1,7 @@
 """The command ``fathomer evaluate``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.options import (
     Data,
     DataDir,
+    DepthBudget,
     Device,
     Encoding,
     Fold,
@@ -33,6 +34,7 @@ from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
     from fathomer.data.opening import Dataset
+    from fathomer.evaluate.budget import CurvePoint
     from fathomer.evaluate.metrics import Answered, Metrics
     from fathomer.evaluate.report import Report
 
@@ -52,6 +54,7 @@ def evaluate(
     html: Html = None,
     reliability: Reliability = None,
     max_depth: MaxDepth = None,
+    depth_budget: DepthBudget = None,
     precision: Precision = "float32",
     device: Device = "cpu",
     fold: Fold = None,
@@ -78,19 +81,24 @@ def evaluate(
     source = open_evaluation_data(
         predictor, data, options, fold=fold, folds=folds, data_dir=data_dir
     )
-    answered = predictor.answer(source.evaluation_set, max_depth=max_depth)
+    answered = predictor.answer(
+        source.evaluation_set, max_depth=max_depth, depth_budget=depth_budget
+    )
+    as_trained = max_depth is None and depth_budget is None
+    curve = predictor.depth_curve(answered) if as_trained else []
     if reliability:
         _draw_reliability(answered, reliability)
     if predictor.multi_label:
-        _print_multi_label(predictor.score(answered), source, as_json=as_json)
+        _print_multi_label(predictor.score(answered), source, curve, as_json=as_json)
         return
     seen = training_texts(source, data_dir=data_dir)
     report = make_report(answered, source.evaluation_set, training_texts=seen)
     _write(report, f"{folder} on {data}", plot=plot, html=html)
     if as_json:
-        print_json(report.to_dict() | source.describe())
+        print_json(report.to_dict() | _curve_content(curve) | source.describe())
     else:
         _print_report(report, data)
+        _print_curve(curve)
 
 
 def _check_targets(plot: Path | None, html: Path | None, reliability: Path | None) -> None:
@@ -128,15 +136,22 @@ def _draw_reliability(answered: "Answered", path: Path) -> None:
     messages_console().print(f"{path}: written")
 
 
-def _print_multi_label(metrics: "Metrics", source: "Dataset", *, as_json: bool) -> None:
+def _curve_content(curve: "list[CurvePoint]") -> dict[str, Any]:
+    return {"depth_curve": [point.to_dict() for point in curve]} if curve else {}
+
+
+def _print_multi_label(
+    metrics: "Metrics", source: "Dataset", curve: "list[CurvePoint]", *, as_json: bool
+) -> None:
     """Print the scores of a multi-label model."""
     if as_json:
-        print_json(metrics.to_dict() | source.describe())
+        print_json(metrics.to_dict() | _curve_content(curve) | source.describe())
         return
     print_scores({source.name: metrics.to_dict()})
     print_line(f"micro F1 {metrics.micro_f1:.4f}; accuracy: texts with all labels correct")
     _print_labels(metrics)
     print_line("\nno confusion matrix: a text may have several labels")
+    _print_curve(curve)
 
 
 def _print_report(report: "Report", data: str) -> None:
@@ -215,6 +230,23 @@ def _print_lengths(report: "Report") -> None:
             for group in report.by_length
         ],
     )
+
+
+def _print_curve(curve: "list[CurvePoint]") -> None:
+    """Print accuracy and speed at several depth budgets."""
+    if not curve:
+        return
+    print_line("")
+    rows = [
+        [
+            f"{point.budget:.2f}",
+            f"{point.mean_depth:.2f}",
+            f"{point.accuracy:.4f}",
+            f"{point.texts_per_second:,.0f}",
+        ]
+        for point in curve
+    ]
+    print_table(["depth budget", "mean depth", "accuracy", "texts per second"], rows)
 
 
 def _print_mistakes(report: "Report") -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fathomer.cli.options import Folder, Html, Json, MaxDepth
+from fathomer.cli.options import DepthBudget, Folder, Html, Json, MaxDepth
 from fathomer.cli.output import messages_console, print_json
 from fathomer.errors import DepthError
 
@@ -15,6 +15,7 @@ def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to classify.")],
     html: Html = None,
     max_depth: MaxDepth = None,
+    depth_budget: DepthBudget = None,
     as_json: Json = False,
 ) -> None:
     """Classify one text and show how deep each word was read.
@@ -34,7 +35,7 @@ def explain(
             f"{folder}: words have no depth in the model {name}; fathomer predict shows its answers"
         )
     text = os.fsencode(text).decode("utf-8", "replace")  # arguments can hold any bytes
-    [prediction] = predictor.predict([text], max_depth=max_depth)
+    [prediction] = predictor.predict([text], max_depth=max_depth, depth_budget=depth_budget)
     if html:
         write_atomically(html, prediction_page(prediction, max_depth=predictor.max_depth))
         messages_console().print(f"{html}: written")

@@ -27,6 +27,10 @@ Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of the fil
 MaxDepth = Annotated[
     int | None, typer.Option(metavar="N", help="Limit every word to this many steps.")
 ]
+DepthBudget = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="Average depth to read at; needs a model trained to a depth."),
+]
 Precision = Annotated[
     str, typer.Option(metavar="P", help="float32, or int8 (faster on CPUs with VNNI).")
 ]

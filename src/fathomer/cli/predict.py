@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.options import Device, Encoding, Folder, MaxDepth, Precision, TextColumn
+from fathomer.cli.options import (
+    DepthBudget,
+    Device,
+    Encoding,
+    Folder,
+    MaxDepth,
+    Precision,
+    TextColumn,
+)
 from fathomer.cli.output import messages_console, open_model, print_json
 from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
 
@@ -46,6 +54,7 @@ def predict(
     ] = False,
     text_column: TextColumn = "text",
     max_depth: MaxDepth = None,
+    depth_budget: DepthBudget = None,
     precision: Precision = "float32",
     device: Device = "cpu",
     encoding: Encoding = "utf-8",
@@ -80,13 +89,15 @@ def predict(
     if out is not None:
         model = f"{sha256_of(folder / CONFIG)} {precision}"
         request = AnswerRequest(
-            path, real_path(out), model, depths, max_depth, abstain_below, delimiter
+            path, real_path(out), model, depths, max_depth, depth_budget, abstain_below, delimiter
         )
         _write(predictor, request, options, resume=resume)
         return
     for chunk in _chunks(path, options):
         texts = [record.text for record in chunk]
-        for answer in predictor.predict(texts, max_depth=max_depth, abstain_below=abstain_below):
+        for answer in predictor.predict(
+            texts, max_depth=max_depth, depth_budget=depth_budget, abstain_below=abstain_below
+        ):
             print_json(answer.to_dict(words=depths))
 
 

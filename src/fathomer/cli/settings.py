@@ -22,11 +22,18 @@ class Changes:
         seed: int | None = None,
         model: str | None = None,
         calibrate: bool | None = None,
+        target_depth: float | None = None,
     ) -> None:
         self.assignments = assignments
-        train = {"minutes": minutes, "seed": seed, "calibrate": calibrate}
+        train = {
+            "minutes": minutes,
+            "seed": seed,
+            "calibrate": calibrate,
+            "target_depth": target_depth,
+        }
+        supervised = {} if target_depth is None else {"depth": "supervised"}
         self.options: dict[str, dict[str, Any]] = {
-            "model": {"name": model} if model else {},
+            "model": ({"name": model} if model else {}) | supervised,
             "train": {name: value for name, value in train.items() if value is not None},
         }
 

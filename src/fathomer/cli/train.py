@@ -67,6 +67,11 @@ Processes = Annotated[
     ),
 ]
 
+TargetDepth = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="Train to read at this average depth (model.depth=supervised)."),
+]
+
 
 def train(
     context: typer.Context,
@@ -76,6 +81,7 @@ def train(
     match_parameters: MatchParameters = False,
     recipe: RecipeName = None,
     set_: Settings = None,
+    target_depth: TargetDepth = None,
     minutes: Minutes = None,
     seed: Seed = None,
     resume: Resume = False,
@@ -119,7 +125,10 @@ def train(
     if group.rank:
         train_along(group, out, device)
         return
-    changes = Changes(set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate)
+    changes = Changes(
+        set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate,
+        target_depth=target_depth,
+    )  # fmt: skip
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_folder(out, resume=resume)

@@ -11,6 +11,7 @@ from torch.nn import functional
 from fathomer.model.fast import fast_network
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import Network
+from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.text.encode import EncodedTexts, plan_batches
 
 
@@ -73,3 +74,18 @@ def classify(
             log_probabilities[indices] = logs.cpu().numpy()
             texts.scatter(indices, output.depths.cpu().numpy(), taken)
     return Classified(log_probabilities, taken)
+
+
+def depth_logits(
+    network: DepthAdaptiveNetwork, texts: EncodedTexts, *, batch_words: int
+) -> NDArray[np.float32]:
+    """Return the logits of the depths of each word, Eq. (6), one text after another."""
+    engine = fast_network(network)
+    found = np.zeros((len(texts.ids), network.config.max_depth), dtype=np.float32)
+    for indices in plan_batches(texts.lengths, budget=batch_words):
+        with torch.inference_mode():
+            batch = WordBatch.from_packed(texts.pack(indices)).to(engine.device)
+            output = engine(batch, max_depth=1)  # how deep the words are read does not matter
+            assert output.depth_logits is not None
+            texts.scatter(indices, output.depth_logits.float().cpu().numpy(), found)
+    return found

@@ -32,7 +32,12 @@ class BatchPredictor(Protocol):
     """A predictor of texts that are already split into words."""
 
     def predict_words(
-        self, texts: list[str], words: list[Words], *, max_depth: int | None = None
+        self,
+        texts: list[str],
+        words: list[Words],
+        *,
+        max_depth: int | None = None,
+        depth_budget: float | None = None,
     ) -> list[Prediction]:
         """Return one prediction per text, in order."""
         ...
@@ -59,6 +64,7 @@ class PendingRequest:
     texts: list[str]
     words: list[Words]
     max_depth: int | None
+    depth_budget: float | None
     answer: "asyncio.Future[list[Prediction]]"
     costs: list[int] = field(init=False)
     taken: int = 0
@@ -149,11 +155,16 @@ class Batcher:
         return len(self._queue)
 
     def submit(
-        self, texts: list[str], words: list[Words], *, max_depth: int | None
+        self,
+        texts: list[str],
+        words: list[Words],
+        *,
+        max_depth: int | None,
+        depth_budget: float | None = None,
     ) -> PendingRequest:
         """Queue a request; its ``answer`` is a future of the running event loop."""
         future = asyncio.get_running_loop().create_future()
-        request = PendingRequest(texts, words, max_depth, future)
+        request = PendingRequest(texts, words, max_depth, depth_budget, future)
         if not texts:
             request.answer.set_result([])
             return request
@@ -183,12 +194,13 @@ class Batcher:
             batch = self._take()
             if batch is None:
                 return
-            groups: dict[int | None, list[TextRange]] = {}
+            groups: dict[tuple[int | None, float | None], list[TextRange]] = {}
             for part in batch:
-                groups.setdefault(part.request.max_depth, []).append(part)
-            for max_depth, parts in groups.items():
+                key = part.request.max_depth, part.request.depth_budget
+                groups.setdefault(key, []).append(part)
+            for parts in groups.values():
                 if wanted := [part for part in parts if not part.request.dropped]:
-                    self._answer(predictor, wanted, max_depth)
+                    self._answer(predictor, wanted)
 
     def _take(self) -> list[TextRange] | None:
         """Wait for requests and return a batch, or None when the batcher is closed.
@@ -243,13 +255,15 @@ class Batcher:
         self._queued_words -= budget - room
         return batch
 
-    def _answer(
-        self, predictor: BatchPredictor, parts: list[TextRange], max_depth: int | None
-    ) -> None:
+    def _answer(self, predictor: BatchPredictor, parts: list[TextRange]) -> None:
+        """Answer parts of requests that ask for the same depths."""
+        request = parts[0].request
         texts = [text for part in parts for text in part.request.texts[part.start : part.end]]
         words = [text for part in parts for text in part.request.words[part.start : part.end]]
         try:
-            predictions = predictor.predict_words(texts, words, max_depth=max_depth)
+            predictions = predictor.predict_words(
+                texts, words, max_depth=request.max_depth, depth_budget=request.depth_budget
+            )
             self._observe(predictions)
         except Exception as error:
             # Fail the requests of this batch only; the thread goes on with the others.

@@ -54,7 +54,9 @@ class PredictEndpoint:
             parsed = self._parser.parse(body)
             async with asyncio.timeout_at(deadline):
                 words = await self._parser.split(parsed.texts)
-            pending = self._batcher.submit(parsed.texts, words, max_depth=parsed.max_depth)
+            pending = self._batcher.submit(
+                parsed.texts, words, max_depth=parsed.max_depth, depth_budget=parsed.depth_budget
+            )
         except QueueFullError as full:
             raise self._queue_full(*full.args) from None
         except TimeoutError:

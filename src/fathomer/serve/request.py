@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
-from fathomer.errors import did_you_mean
+from fathomer.errors import DepthError, did_you_mean
 from fathomer.predictor import Predictor
 from fathomer.serve import schema
 from fathomer.serve.errors import ApiError, limit_error, validation_error
@@ -74,6 +74,10 @@ class RequestParser:
             raise validation_error(error, self._limits) from None
         if not self._predictor.knows_depth and (parsed.depths or parsed.max_depth):
             raise ApiError(422, "no_depth", "Words have no depth in this model.")
+        try:
+            self._predictor.depth_shift(parsed.depth_budget)
+        except DepthError as error:
+            raise ApiError(422, "no_depth", f"depth_budget: {error}.") from None
         return parsed
 
     def _check_keys(self, content: dict[str, object]) -> None:

@@ -126,6 +126,7 @@ def describe(predictor: Predictor, limits: Limits) -> dict[str, Any]:
     return {
         "labels": list(artifact.labels),
         "max_depth": model.max_depth if predictor.knows_depth else None,
+        "depth_budget": artifact.depth_budgets and artifact.depth_budgets.target,
         "size": {
             "parameters": sum(p.numel() for p in artifact.network.parameters()),
             "known_words": model.vocab_size,

@@ -15,6 +15,9 @@ class PredictRequest(BaseModel):
     texts: list[str]
     depths: bool = Field(False, description="Include the words of each text with their depths.")
     max_depth: int | None = Field(None, description="The most steps that a word may take.")
+    depth_budget: float | None = Field(
+        None, description="The average number of steps of a word, in a model with supervised depth."
+    )
 
 
 class WordAnswer(BaseModel):
@@ -47,6 +50,9 @@ class ModelAnswer(BaseModel):
 
     labels: list[str]
     max_depth: int | None = Field(description="Null if words have no depth in this model.")
+    depth_budget: float | None = Field(
+        description="Average depth if a request sets none; null if the model has no depth budgets."
+    )
     size: dict[str, int]
     metrics: dict[str, Any]
     versions: dict[str, str]
@@ -78,10 +84,16 @@ def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _float(value: Any) -> Any:
+    """Convert 2 to 2.0, but not a boolean."""
+    return float(value) if type(value) is int else value
+
+
 def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
     """Return the schema of a request with the limits and the depth of a model built in."""
     text = Annotated[str, Field(max_length=limits.characters_per_text)]
     depth = Annotated[int, Field(ge=1, le=max_depth), BeforeValidator(_integer)]
+    budget = Annotated[float, Field(ge=1, le=max_depth), BeforeValidator(_float)]
     fields = PredictRequest.model_fields
     return create_model(
         "PredictRequest",
@@ -89,4 +101,5 @@ def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
         __doc__=PredictRequest.__doc__,
         texts=(Annotated[list[text], Field(max_length=limits.texts_per_request)], ...),
         max_depth=(depth | None, Field(None, description=fields["max_depth"].description)),
+        depth_budget=(budget | None, Field(None, description=fields["depth_budget"].description)),
     )

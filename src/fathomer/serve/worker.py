@@ -73,13 +73,16 @@ class WorkerPredictor(Predictor):
             raise WorkerError("a worker of the service did not start") from None
         self._ready = True
 
-    def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
+    def classify(
+        self, texts: EncodedTexts, max_depth: int | None, depth_budget: float | None = None
+    ) -> Classified:
         """Run the network in the worker process."""
         request: dict[str, NDArray[Any]] = {
             "ids": np.ascontiguousarray(texts.ids),
             "starts": texts.starts,
             "unknown": np.ascontiguousarray(texts.unknown),
             "max_depth": np.array([max_depth or 0]),
+            "depth_budget": np.array([depth_budget or 0.0]),
         }
         self.ensure_alive()
         process = self._process
@@ -179,7 +182,8 @@ def _read(stream: IO[bytes]) -> bytes | None:
 def _answer(predictor: Predictor, request: bytes) -> bytes:
     values = unpack(request)
     max_depth = int(values.pop("max_depth")[0]) or None
-    return pack(predictor.classify(EncodedTexts(**values), max_depth)._asdict())
+    depth_budget = float(values.pop("depth_budget")[0]) or None
+    return pack(predictor.classify(EncodedTexts(**values), max_depth, depth_budget)._asdict())
 
 
 def main(folder: str, digest: str, precision: str, threads: str) -> None:

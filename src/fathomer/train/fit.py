@@ -24,9 +24,11 @@ from fathomer.artifact import (
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, ConfigError, FathomerError
+from fathomer.evaluate.budget import DepthBudgets, calibrate_depth, measure_curve
 from fathomer.evaluate.calibrate import Calibration, calibrate, tune_share
 from fathomer.files import leftovers_of, write_atomically
 from fathomer.model.interface import DirectNetwork, find_device, trainable_parameters
+from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.model.ngrams import NgramRegression
 from fathomer.model.registry import find_model
 from fathomer.text.sources import Sources
@@ -100,11 +102,12 @@ def fit(
     with _created(folder):
         interrupted = _run(watch(events), state, folder)
     metrics = {**_metrics(state, settings), "processes": processes.count}
+    budgets = _calibrated_depth(prepared, metrics)
     if prepared.vectors_found:
         metrics["vectors"] = prepared.vectors_found.to_dict()
     if prepared.network.ngrams is not None:
         metrics |= _tuned_ngrams(prepared, prepared.network.ngrams)
-    return Fitted(_calibrated_artifact(prepared, metrics), interrupted)
+    return Fitted(_calibrated_artifact(prepared, metrics, budgets), interrupted)
 
 
 @contextmanager
@@ -156,8 +159,34 @@ def _metrics(state: TrainingState, settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
+def _calibrated_depth(prepared: Prepared, metrics: dict[str, Any]) -> DepthBudgets | None:
+    """Move the average depth to its target, on the held-out part if there is one."""
+    network, config, data = prepared.network, prepared.recipe.train, prepared.held_out
+    if not isinstance(network, DepthAdaptiveNetwork) or network.config.depth != "supervised":
+        return None
+    texts = (data or prepared.train).texts
+    budgets = calibrate_depth(
+        network, texts, target=config.target_depth, batch_words=config.batch_words
+    )
+    if data:
+        metrics["held_out"] = score_network(network, data, prepared).to_dict()
+    return budgets
+
+
+def _calibrated_artifact(
+    prepared: Prepared, metrics: dict[str, Any], budgets: DepthBudgets | None
+) -> Artifact:
     calibration = _calibrate(prepared, metrics)
+    if budgets and prepared.held_out and isinstance(prepared.network, DepthAdaptiveNetwork):
+        curve = measure_curve(
+            prepared.network,
+            prepared.held_out,
+            prepared.labels,
+            budgets,
+            batch_words=prepared.recipe.train.batch_words,
+            thresholds=calibration.thresholds if calibration else None,
+        )
+        metrics["depth_curve"] = [point.to_dict() for point in curve]
     return Artifact(
         recipe=prepared.recipe,
         labels=prepared.labels,
@@ -166,6 +195,7 @@ def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifac
         metrics=metrics,
         temperature=calibration.temperature if calibration else 1.0,
         thresholds=calibration.thresholds if calibration else None,
+        depth_budgets=budgets,
     )
 
 

@@ -1,4 +1,4 @@
-// The page: one text, its prediction and the depth limit. Several texts are in many.js.
+// The page: one text, its prediction and the depth limit, or the average depth if the model can be set to one. Several texts are in many.js.
 
 import { byId, drawAnswer, make, percent, shownLabel, stepsOf, topProbability } from "./draw.js";
 import { startMany } from "./many.js";
@@ -39,11 +39,13 @@ async function start() {
     return;
   }
   clearError();
-  const { labels, max_depth: maxDepth } = state.model;
+  const { labels, max_depth: maxDepth, depth_budget: budget } = state.model;
   document.body.classList.toggle("flat", maxDepth === null); // in some models words have no depth
   byId("model").textContent = `${labels.length} labels` + (maxDepth === null ? "" : `, maximum depth ${maxDepth}`);
   byId("cap").max = maxDepth; // before the value, which is clamped to it
-  byId("cap").value = maxDepth;
+  byId("cap").step = hasBudget() ? 0.1 : 1;
+  byId("cap").value = hasBudget() ? budget : maxDepth;
+  byId("cap-name").textContent = hasBudget() ? "Average depth" : "Depth limit";
   const ticks = maxDepth <= 20 ? Array.from({ length: maxDepth }, (_, depth) => depth + 1) : [1, maxDepth];
   byId("ticks").replaceChildren(...ticks.map((depth) => make("span", "", String(depth))));
   showCap();
@@ -51,10 +53,16 @@ async function start() {
   classify();
 }
 
-/** Return the depth limit of the slider, or null if it is the maximum. */
-function cap() {
+/** Whether the model can be set to an average depth. */
+function hasBudget() {
+  return (state.model.depth_budget ?? null) !== null;
+}
+
+/** Return what the slider asks for: an average depth, or a limit unless it is the maximum. */
+function depthSettings() {
   const depth = Number(byId("cap").value);
-  return depth < state.model.max_depth ? depth : null;
+  if (hasBudget()) return { depthBudget: depth };
+  return { maxDepth: depth < state.model.max_depth ? depth : null };
 }
 
 function showCap() {
@@ -76,7 +84,8 @@ async function classify() {
   const request = (state.request = new AbortController());
   byId("answer").setAttribute("aria-busy", "true");
   try {
-    showAnswer(text, cap(), await predictText(text, cap(), request.signal));
+    const depth = Number(byId("cap").value);
+    showAnswer(text, depth, await predictText(text, depthSettings(), request.signal));
   } catch (error) {
     if (request.signal.aborted) return;
     byId("answer").hidden = true;
@@ -87,10 +96,10 @@ async function classify() {
 }
 
 /** Request a prediction, and retry with a notice while the service is busy. */
-async function predictText(text, maxDepth, signal) {
+async function predictText(text, settings, signal) {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await predict([text], { depths: state.model.max_depth !== null, maxDepth, signal });
+      return await predict([text], { depths: state.model.max_depth !== null, ...settings, signal });
     } catch (error) {
       if (!error.busy || tries === MAX_TRIES) throw error;
       error.message = `The service is busy. Retrying in ${error.wait} s.`;
@@ -108,15 +117,15 @@ function showAnswer(text, depth, { predictions: [answer], milliseconds }) {
   if (maxDepth !== null) {
     if (state.trialsOf !== text) state.trials.clear();
     state.trialsOf = text;
-    state.trials.set(depth ?? maxDepth, { answer, milliseconds });
-    drawTrials(depth ?? maxDepth);
+    state.trials.set(depth, { answer, milliseconds });
+    drawTrials(depth);
   }
   const probability = percent(topProbability(answer));
   const time = `${Math.round(milliseconds)} milliseconds`;
   byId("spoken").textContent = `${shownLabel(answer)}, ${probability}, in ${time}. ${byId("caption").textContent}`;
 }
 
-/** List the depth limits tried with this text, deepest first. */
+/** List the depths tried with this text, deepest first. */
 function drawTrials(current) {
   const rows = [...state.trials].sort(([a], [b]) => b - a);
   const drawn = rows.map(([depth, { answer, milliseconds }]) => {

@@ -31,8 +31,9 @@ export function readModel() {
 }
 
 /** Request predictions for texts; also return the milliseconds that it took. */
-export async function predict(texts, { depths = false, maxDepth = null, signal } = {}) {
-  const body = JSON.stringify({ texts: texts.map((text) => text.toWellFormed()), depths, max_depth: maxDepth });
+export async function predict(texts, { depths = false, maxDepth = null, depthBudget, signal } = {}) {
+  const wellFormed = texts.map((text) => text.toWellFormed());
+  const body = JSON.stringify({ texts: wellFormed, depths, max_depth: maxDepth, depth_budget: depthBudget });
   const started = performance.now();
   const { predictions } = await request("v1/predict", { method: "POST", body, signal });
   return { predictions, milliseconds: performance.now() - started };
