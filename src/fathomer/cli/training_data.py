@@ -62,12 +62,10 @@ def has_baseline(splits: Splits, recipe: "Recipe") -> bool:
     return recipe.train.held_out > 0 and most > 1  # the only text of a label is never held out
 
 
-def announce(source: "Dataset", out: Path, *, resume: bool) -> None:
-    """Print what was read, and whether an existing model will be replaced."""
-    from fathomer.artifact import CONFIG
-
+def announce(source: "Dataset", vectors: Path | None) -> None:
+    """Print what was read, and what is read next."""
     messages = messages_console()
-    if (out / CONFIG).exists() and not resume:
-        messages.print(f"{out}: the existing model will be replaced")
     for line in (f"{source.name}: {source.train.summary()}", *source.notes):
         messages.print(line)
+    if vectors:
+        messages.print(f"reading {vectors.name} ...")
