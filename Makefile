@@ -6,7 +6,7 @@ BIN := .venv/bin
 .PHONY: demo test check clean
 
 demo: .venv/installed
-	$(BIN)/fathomer train demo --out build/demo
+	$(BIN)/fathomer train demo --out build/demo --overwrite
 	$(BIN)/fathomer evaluate build/demo demo
 	$(BIN)/fathomer explain build/demo "Nobody can say that the hotel wasn't clean." \
 		--html build/demo.html

@@ -24,8 +24,10 @@ def test_a_mistake_is_one_clear_line(arguments, message):
 
 
 def test_labels_of_the_wrong_kind_are_refused():
-    with pytest.raises(ValueError, match="y should be a 1d array"):
+    with pytest.raises(DataError, match="label 0 is a list, but TextClassifier gives one label"):
         classifier().fit(TEXTS, [[0, 1]] * 60)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        classifier().fit(TEXTS, np.array([[0, 1]] * 60))
     with pytest.raises(ValueError, match="contains NaN"):
         classifier().fit(TEXTS, np.array([np.nan, 1.0] * 30))
     with pytest.raises(ValueError, match="Unknown label type"):

@@ -1,6 +1,6 @@
 """A scikit-learn estimator: ``fit``, ``predict``, ``predict_proba`` on lists of texts."""
 
-import math
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,18 +9,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from fathomer.artifact import Artifact
+from fathomer.columns import checked_labels, checked_texts, column_names
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, DataError
-from fathomer.predictor import Prediction, Predictor, checked_texts
-from fathomer.train.fit import check_folder, fit
+from fathomer.predictor import Prediction, Predictor
+from fathomer.recipes import chosen_recipe
+from fathomer.train.automatic import automatic_settings, describe, is_direct
+from fathomer.train.fit import Watch, check_folder, fit
+from fathomer.train.progress import show_training
 
 CHUNK_TEXTS = 1000
 """Texts per call of the predictor, which keeps the words of all of them in memory."""
@@ -29,13 +34,18 @@ CHUNK_TEXTS = 1000
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn classifier of texts that selects a depth for every word.
 
+    Without arguments, the settings follow from the texts, as in ``fathomer train``.
+
+    - ``recipe``: a file or name of settings to use instead, such as ``"small"`` or ``"paper"``.
     - ``max_depth``: largest number of steps a word can take.
     - ``hidden_size``: width of the word and sentence states.
     - ``epochs``: passes over the training texts.
+    - ``patience``: stop after this many epochs without improvement on the held-out texts.
     - ``seed``: seed of everything random, including the held-out split.
     - ``class_weight``: ``"balanced"``, or a dict of label weights.
     - ``warm_start``: whether a second ``fit`` continues from the first one's weights and vocabulary.
     - ``vectors``: pretrained word vectors, as for ``--vectors``; a list of several is joined.
+    - ``verbose``: whether to show the progress; by default, only in an interactive session.
     - ``settings``: any other settings by name, as for ``--set``:
       ``settings={"train.learning_rate": 0.002}``.
 
@@ -50,46 +60,65 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        max_depth: int = 9,
-        hidden_size: int = 400,
-        epochs: int = 10,
+        recipe: str | Path | None = None,
+        max_depth: int | None = None,
+        hidden_size: int | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
         seed: int = 0,
         class_weight: str | Mapping[Any, float] | None = None,
         warm_start: bool = False,
         vectors: str | Path | Sequence[str | Path] | None = None,
+        verbose: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        self.recipe = recipe
         self.max_depth = max_depth
         self.hidden_size = hidden_size
         self.epochs = epochs
+        self.patience = patience
         self.seed = seed
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.vectors = vectors
+        self.verbose = verbose
         self.settings = settings
 
     def fit(
-        self, X: Iterable[str], y: Iterable[Any], sample_weight: ArrayLike | None = None
+        self,
+        X: Iterable[str],
+        y: Iterable[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation: tuple[Iterable[str], Iterable[Any]] | None = None,
     ) -> Self:
-        """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text."""
-        texts, labels = checked_texts(X), _checked_labels(y)
-        if len(texts) != len(labels):
-            raise DataError(
-                f"{len(texts)} texts, but {len(labels)} labels; expected one label per text"
-            )
+        """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text.
+
+        Without ``y``, ``X`` is a table with the columns ``text`` and ``label``. The model is scored
+        after every epoch, and calibrated, on the texts and labels of ``validation``, or else on
+        a part of the training texts that is held out.
+        """
+        texts, labels = _checked_pairs(X, y)
+        held_out = None
+        if validation is not None:
+            held_out = _examples(*_checked_pairs(*validation))
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
+        start = first.artifact if first else None
+        examples = self._weighted(texts, labels, sample_weight)
+        recipe = self._recipe(examples, start)
         fitted = fit(
-            self._examples(texts, labels, sample_weight),
-            self._recipe(),
+            examples,
+            recipe,
+            held_out=held_out,
             vectors=self._vectors(),
-            start=first.artifact if first else None,
+            start=start,
+            watch=self._watch(recipe),
         )
         if fitted.interrupted:  # so that Ctrl-C also ends a search over many fits
             raise KeyboardInterrupt
         if first is None:
             self.classes_ = np.unique(labels)
-        metrics = {**fitted.artifact.metrics, "classes": self.classes_.tolist()}
-        self.predictor_ = Predictor(replace(fitted.artifact, metrics=metrics))
+        self._keep(fitted.artifact)
         return self
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
@@ -116,7 +145,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Save the model to a folder for :meth:`load`, :func:`fathomer.load` or the commands."""
         artifact = self._fitted().predictor_.artifact
-        check_folder(Path(folder), resume=False)
+        check_folder(Path(folder), overwrite=True)
         artifact.save(Path(folder))
 
     @classmethod
@@ -132,6 +161,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             changed.pop(f"model.{name}", None)
         defaults = Recipe()
         classifier = cls(
+            recipe="paper",  # the defaults: whatever differs from them is set below
             max_depth=changed.pop("model.max_depth", defaults.model.max_depth),
             hidden_size=changed.pop("model.hidden_size", defaults.model.hidden_size),
             epochs=changed.pop("train.epochs", defaults.train.epochs),
@@ -145,11 +175,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.predictor_ = Predictor(artifact)
         return classifier
 
-    def _examples(
+    def _keep(self, artifact: Artifact) -> None:
+        metrics = {**artifact.metrics, "classes": self.classes_.tolist()}
+        self.predictor_ = Predictor(replace(artifact, metrics=metrics))
+
+    def _weighted(
         self, texts: list[str], labels: NDArray[Any], sample_weight: ArrayLike | None
     ) -> Examples:
-        pairs = zip(texts, labels.tolist(), strict=True)
-        examples = Examples([Example(text, str(label)) for text, label in pairs])
+        examples = _examples(texts, labels)
         if sample_weight is not None:
             examples = examples.weighted(sample_weight)
         if isinstance(self.class_weight, Mapping):
@@ -162,19 +195,39 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = [self.vectors] if isinstance(self.vectors, (str, Path)) else self.vectors or ()
         return [find_vectors(str(name)) for name in given]
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, examples: Examples | None = None, start: Artifact | None = None) -> Recipe:
+        """Return the settings: of the recipe, of the model to continue from, or by the texts."""
+        if self.recipe is not None:
+            return self._changed(chosen_recipe("", str(self.recipe)) or Recipe())
+        if start or examples is None:
+            return self._changed(start.recipe if start else Recipe())
+        recipe, size = automatic_settings(examples, self._changed)
+        if self._shows_progress() and not is_direct(recipe.model.name):
+            _console().print(describe(recipe, size))
+        return recipe
+
+    def _changed(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with the settings that were given as parameters."""
         balanced = None if isinstance(self.class_weight, Mapping) else self.class_weight
-        recipe = Recipe().updated(
-            {
-                "model": {"max_depth": self.max_depth, "hidden_size": self.hidden_size},
-                "train": {
-                    "epochs": self.epochs,
-                    "seed": self.seed,
-                    "class_weight": "none" if balanced is None else balanced,
-                },
-            }
-        )
-        return recipe.with_values(self.settings or {})
+        given = {
+            "model.max_depth": self.max_depth,
+            "model.hidden_size": self.hidden_size,
+            "train.epochs": self.epochs,
+            "train.patience": self.patience,
+            "train.seed": self.seed,
+            "train.class_weight": "none" if balanced is None else balanced,
+        }
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return recipe.with_values(chosen | dict(self.settings or {}))
+
+    def _shows_progress(self) -> bool:
+        return hasattr(sys, "ps1") if self.verbose is None else bool(self.verbose)
+
+    def _watch(self, recipe: Recipe) -> Watch:
+        if not self._shows_progress() or is_direct(recipe.model.name):
+            return iter
+        epochs, mark_best = recipe.train.epochs, recipe.train.keep == "best"
+        return lambda events: show_training(events, _console(), epochs=epochs, mark_best=mark_best)
 
     def _fitted(self) -> Self:
         check_is_fitted(self, "predictor_")
@@ -202,23 +255,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.predictor_ = Predictor(Artifact.load(Path(folder)))
 
 
-def _checked_labels(y: Iterable[Any]) -> NDArray[Any]:
-    """Return labels as a one-dimensional array; raise an error if any is missing."""
+def _checked_pairs(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
+    """Return texts and labels, of which there must be equally many."""
+    texts = checked_texts(X)
+    if y is None and "label" in column_names(X):
+        y = X
     if y is None:
         raise DataError("TextClassifier requires y to be passed, but the target y is None")
-    given = y if hasattr(y, "__array__") else list(y)
-    if (
-        getattr(given, "dtype", None) != np.float64
-    ):  # NaN in float arrays is reported by scikit-learn below
-        for number, label in enumerate(given):
-            if label is None or _is_nan(label) or (isinstance(label, str) and not label.strip()):
-                raise DataError(f"label {number} is missing ({label!r})")
-    labels: NDArray[Any] = column_or_1d(given, warn=True)
+    labels: NDArray[Any] = column_or_1d(checked_labels(y), warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    return labels
+    if len(texts) != len(labels):
+        raise DataError(
+            f"{len(texts)} texts, but {len(labels)} labels; expected one label per text"
+        )
+    return texts, labels
 
 
-def _is_nan(label: Any) -> bool:
-    return isinstance(label, float) and math.isnan(label)
+def _examples(texts: list[str], labels: NDArray[Any]) -> Examples:
+    pairs = zip(texts, labels.tolist(), strict=True)
+    return Examples([Example(text, str(label)) for text, label in pairs])
+
+
+def _console() -> Console:
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)

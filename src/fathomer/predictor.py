@@ -6,7 +6,7 @@ state, so threads can share one.
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
+from fathomer.columns import checked_texts
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
@@ -129,6 +130,7 @@ class Predictor:
     ) -> list[Prediction]:
         """Classify texts; return one prediction per text, in the same order.
 
+        ``texts`` is a list, an array, or a column of pandas, polars, Arrow or Hugging Face.
         ``max_depth`` caps the number of steps of every word; ``depth_budget`` sets their average,
         in a model with supervised depth. A label that is less probable than ``abstain_below`` is not
         predicted.
@@ -286,21 +288,6 @@ class Predictor:
             self.labels,
             thresholds=self.artifact.thresholds,
         )
-
-
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Return any iterable of strings as a list; raise TypeError for anything else."""
-    if isinstance(texts, str):
-        raise TypeError("expected a list of texts; for a single text, pass [text]")
-    # Iterating over a mapping or a data frame would yield column names.
-    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
-        kind = type(texts).__name__
-        raise TypeError(f"expected a list or a single column of texts, not a {kind}")
-    texts = list(texts)
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"text {number} has type {type(text).__name__}; expected a string")
-    return texts
 
 
 def _checked_int8(network: Network) -> PredictPrecision:

@@ -178,7 +178,8 @@ def test_the_coverage_of_vectors_is_printed_and_stored(run, mr, tmp_path):
     arguments = ["--recipe", "tiny.toml", "--vectors", "own.8d", "--set", "train.held_out=0"]
     code, _, err = run("train", "mr", "--out", "m", "--folds", "4", *arguments)
     assert code == 0, err
-    assert err.index("own.8d.txt covers 62.") < err.index("epoch 1/"), "before it takes time"
+    read, found, epoch = "reading own.8d.txt ...\n", "own.8d.txt covers 62.", "epoch 1/"
+    assert err.index(read) < err.index(found) < err.index(epoch), "before it takes time"
     metrics = json.loads((tmp_path / "m" / "metrics.json").read_text(encoding="utf-8"))
     found = metrics["vectors"]
     assert found["file"] == "own.8d.txt"

@@ -22,6 +22,7 @@ def test_a_csv_file_becomes_a_model_that_can_be_evaluated(run, data, recipe, tmp
     code, out, err = run("train", data, "--out", "model", *options)
     assert code == 0, err
     assert err.startswith("data.csv: 60 examples read\nepoch 1/4  loss ")
+    assert max(map(len, [*err.splitlines(), *out.splitlines()])) <= 80
     assert "held out" in out
     assert "TF-IDF" not in out
     assert out.endswith("the model is in model\n")
@@ -57,9 +58,30 @@ def test_files_can_be_given_as_held_out_and_test_sets(run, data, recipe, tmp_pat
     assert stored["test"] == found["test"]
 
 
-def test_replacing_a_model_is_announced(run, model, data, recipe):
-    _, _, err = run("train", data, "--out", model, "--recipe", recipe, "--no-baseline")
-    assert err.startswith("model: the existing model will be replaced\n")
+def test_a_finished_model_is_overwritten_only_on_demand(run, model, data, recipe, tmp_path):
+    command = ("train", data, "--out", model, "--recipe", recipe, "--no-baseline", "--epochs", "1")
+    before = (tmp_path / model / "model.safetensors").read_bytes()
+    code, _, err = run(*command)
+    said = "model: holds a model; replace it with --overwrite, or choose another folder"
+    assert (code, err) == (2, f"fathomer: {said}\n")
+    assert (tmp_path / model / "model.safetensors").read_bytes() == before
+    code, out, _ = run(*command, "--overwrite")
+    assert (code, "\nbest epoch 1 of 1; the model is in model\n" in out) == (0, True)
+    assert (tmp_path / model / "model.safetensors").read_bytes() != before
+
+
+def test_common_settings_are_plain_options(run, data, recipe, tmp_path):
+    options = ("--epochs", "2", "--batch-size", "70", "--learning-rate", "0.01")
+    code, *_ = run("train", data, "--out", "m", "--recipe", recipe, "--no-baseline", *options)
+    found = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))["recipe"]
+    chosen = {name: found["train"][name] for name in ("epochs", "batch_words", "learning_rate")}
+    assert (code, chosen) == (0, {"epochs": 2, "batch_words": 70, "learning_rate": 0.01})
+
+
+def test_early_stopping_ends_a_training_with_automatic_settings(run, data):
+    options = ("--set", "train.patience=1", "--learning-rate", "0", "--epochs", "9", "--json")
+    code, out, _ = run("train", data, "--out", "m", "--no-baseline", *options)
+    assert (code, json.loads(out)["epochs"]) == (0, 2)
 
 
 def test_brackets_in_a_file_name_are_printed_as_they_are(run, recipe, tmp_path):
@@ -90,16 +112,20 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
     code, out, err = run("train", data, "--out", "m", "--test", data, *changed)
     assert code == 0, err
     assert re.search(
-        r"^data\.csv: 60 examples read\nsettings: hidden size 100, max depth 2, 1 epochs, "
-        r"200 words per batch, \w+, n-grams; about \d+ seconds\nepoch 1/1  loss ",
+        r"^data\.csv: 60 examples read\nsettings: hidden size 100, max depth 2, 1 epoch, "
+        r"200 words per batch\nwith \w+ and n-grams, training takes about \d+ seconds\n"
+        r"epoch 1/1  loss ",
         err,
     )
+    assert max(map(len, [*err.splitlines(), *out.splitlines()])) <= 80
     rows = [re.split(r" {2,}", line) for line in out.splitlines()]
+    assert rows[0][-1] == "training s"
+    assert all(float(row[-1]) >= 0 for row in rows[1:5])
     assert [row[:2] for row in rows[1:5]] == [
         ["held out", "12"],
-        ["held out, TF-IDF with logistic regression", "12"],
+        ["held out, TF-IDF", "12"],
         ["test", "60"],
-        ["test, TF-IDF with logistic regression", "60"],
+        ["test, TF-IDF", "60"],
     ]
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
     assert config["recipe"]["model"]["ngrams"] is True
@@ -107,12 +133,14 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
 
 def test_tfidf_itself_is_trained_without_settings_or_another_baseline(run, data):
     code, out, err = run("train", data, "--out", "m", "--model", "tfidf")
-    assert (code, "settings:" in err, "TF-IDF with" in out) == (0, False, False)
+    assert (code, "settings:" in err, "TF-IDF" in out) == (0, False, False)
+    assert "epoch" not in err + out
+    assert out.endswith("\nthe model is in m\n")
 
 
 def test_tfidf_is_left_out_if_there_is_nothing_to_score_it_on(run, data, recipe, tmp_path):
     (tmp_path / "two.csv").write_text("text,label\ngood,a\nbad,b\n", encoding="utf-8")
-    for file, options in ((data, ["--set", "train.held_out=0"]), ("two.csv", [])):
+    for file, options in ((data, ["--set", "train.held_out=0"]), ("two.csv", ["--overwrite"])):
         code, out, err = run("train", file, "--out", "m", "--recipe", recipe, *options, "--json")
         assert code == 0, err
         assert "baseline" not in json.loads(out)
@@ -143,7 +171,7 @@ def test_a_better_tfidf_is_reported_beyond_one_standard_error(ours, better, wher
     """With 100 texts and an accuracy of 90 %, the standard error is 3 points."""
     metrics = tiny_artifact().metrics
     found = {**metrics["held_out"], "examples": 100}
-    baseline = {**found, "accuracy": 0.9, "name": "TF-IDF", "held_out": {**found, "accuracy": 1.0}}
+    baseline = {**found, "accuracy": 0.9, "held_out": {**found, "accuracy": 1.0}, "wall_seconds": 1}
     metrics = {**metrics, where: {**found, "accuracy": ours}, "baseline": baseline}
     artifact = replace(tiny_artifact(), metrics=metrics)
     print_result(artifact, Path("m"), matched=False, as_json=False)
@@ -209,7 +237,7 @@ def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp
     assert code == 2
     assert err.startswith("fathomer: model: ")
     assert "--resume" in err
-    assert "model/checkpoint.safetensors" in err
+    assert "--overwrite" in err
     assert checkpoint.read_bytes() == kept
     with Forked(*command, "--resume", folder=tmp_path) as resumed:
         resumed.stderr.readline()
@@ -225,7 +253,7 @@ def test_ctrl_c_after_the_last_epoch_says_what_is_saved(run, data, recipe, monke
     for place in ("fathomer.train.fit.calibrate", "fathomer.predictor.Predictor.evaluate"):
         with monkeypatch.context() as patch:
             patch.setattr(place, interrupt)
-            code, _, err = run(*command)
+            code, _, err = run(*command, "--overwrite")
         assert (code, err.splitlines()[-1]) == (130, f"Stopped: model holds {kept}.")
         code, out, err = run(*command, "--resume")
         assert code == 0, err

@@ -1,6 +1,7 @@
 """Temperature scaling: probabilities get closer to the truth, and no answer changes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ import fathomer
 from fathomer.artifact import Artifact
 from fathomer.data.examples import Examples
 from fathomer.errors import ArtifactError, MissingExtraError
-from fathomer.evaluate.calibrate import MIN_TEMPERATURE, fit_temperature
+from fathomer.evaluate.calibrate import (
+    MIN_TEMPERATURE,
+    MIN_TEXTS,
+    fit_temperature,
+    reason_against,
+)
 from fathomer.evaluate.reliability import (
     Certainties,
     calibration_error,
@@ -56,6 +62,23 @@ def test_a_known_temperature_is_recovered(temperature):
         assert error_of(log_probabilities, targets) > 0.08
 
 
+def test_calibration_is_applied_only_if_it_helps_on_other_texts():
+    overconfident, targets = simulated(3.0, texts=200)
+    assert reason_against(overconfident, targets) is None
+    calibrated, targets = simulated(1.0, texts=200, seed=2)
+    found = reason_against(calibrated, targets)
+    before, after = map(float, re.findall(r"\d\.\d{4}", found))
+    assert found == f"it does not help (loss {before:.4f}, with calibration {after:.4f})"
+    assert after >= before
+
+
+def test_with_few_texts_there_is_no_calibration():
+    log_probabilities, targets = simulated(3.0, texts=MIN_TEXTS)
+    assert reason_against(log_probabilities, targets) is None
+    found = reason_against(log_probabilities[1:], targets[1:])
+    assert found == "only 49 held-out texts, 50 are needed"
+
+
 def test_a_few_right_answers_do_not_make_a_model_fully_certain():
     targets = np.array([0, 1] * 5)
     logits = np.where(np.eye(2)[targets] > 0, 1.0, -1.0)
@@ -82,19 +105,19 @@ def test_calibrated_answers_have_no_error_and_overconfident_ones_a_large_one():
 
 
 def calibrated_and_plain(name="fathomer"):
-    recipe = TINY.updated({"model": {"name": name}, "train": {"epochs": 12}})
+    recipe = TINY.updated({"model": {"name": name}, "train": {"epochs": 4}})
     plain = recipe.updated({"train": {"calibrate": False}})
     examples = mislabelled()
     return fit(examples, recipe).artifact, fit(examples, plain).artifact
 
 
 def mislabelled():
-    """Return the short opinions, one in six with the wrong label, so that no model is certain."""
+    """Return short opinions, one in six with the wrong label, so that no model is certain."""
     other = {"positive": "negative", "negative": "positive"}
     return Examples(
         [
             example._replace(label=other[example.label]) if number % 6 == 0 else example
-            for number, example in enumerate(tiny_examples())
+            for number, example in enumerate(tiny_examples(300))
         ]
     )
 
@@ -103,17 +126,17 @@ def mislabelled():
 def test_calibration_changes_probabilities_but_no_answer(name):
     calibrated, plain = calibrated_and_plain(name)
     found = calibrated.metrics["calibration"]
-    assert calibrated.temperature == found["temperature"] != 1.0
+    assert calibrated.temperature == found["temperature"]
+    assert found["applied"] == (found["reason"] is None) == (found["temperature"] != 1.0)
     assert (plain.temperature, "calibration" in plain.metrics) == (1.0, False)
-    if name == "fathomer":  # the C of TF-IDF was already chosen by the loss on these texts
-        assert found["loss_after"] < found["loss_before"]
-    assert found["examples"] == 12
+    assert (found["loss_after"] < found["loss_before"]) == found["applied"]
+    assert found["examples"] == 60
     held_out = calibrated.metrics["held_out"]
     assert held_out["calibration_error"] == found["error_after"]
     assert held_out["accuracy"] == plain.metrics["held_out"]["accuracy"]
     mine, theirs = (Predictor(one).predict(TEXTS) for one in (calibrated, plain))
     assert [p.label for p in mine] == [p.label for p in theirs]
-    assert mine[0].probabilities != theirs[0].probabilities
+    assert (mine[0].probabilities != theirs[0].probabilities) == found["applied"]
 
 
 def test_prediction_and_evaluation_use_the_same_temperature(tmp_path):

@@ -186,13 +186,16 @@ def test_evaluate_draws_the_reliability_plot(run, tmp_path, monkeypatch, several
 
 
 def test_training_reports_the_effect_of_calibration(run, tmp_path):
-    write_csv(tmp_path / "data.csv", tiny_examples())
+    write_csv(tmp_path / "data.csv", tiny_examples(400))
     only = [example for example in tiny_examples() if example.label == "positive"]
     write_csv(tmp_path / "one.csv", Examples(only))
+    write_csv(tmp_path / "few.csv", tiny_examples(12))
     (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
-    command = ("train", "data.csv", "--out", "m", "--recipe", "tiny.toml")
-    _, out, _ = run(*command)
+    command = ("train", "data.csv", "--out", "m", "--recipe", "tiny.toml", "--overwrite")
+    _, out, _ = run(*command, "--epochs", "1")
     assert "\nheld out, calibrated: error 0." in out
+    _, out, _ = run(*command, "--held-out", "few.csv")
+    assert "\nnot calibrated: only 12 held-out texts, 50 are needed\n" in out
     code, out, err = run(*command, "--held-out", "one.csv")
     assert code == 0
     assert err.endswith("not calibrated: the held-out texts have only one label\n")

@@ -119,17 +119,18 @@ def test_a_time_limit_lowers_the_number_of_epochs():
         (7300, "2 hours"),
     ],
 )
-def test_the_description_is_one_line_with_an_estimate(monkeypatch, seconds, shown):
+def test_the_description_fits_a_narrow_terminal_and_has_an_estimate(monkeypatch, seconds, shown):
     monkeypatch.setattr(automatic, "fast_precision", lambda: "float32")
     monkeypatch.setattr(automatic, "estimate_seconds", lambda recipe, size: seconds)
     size = DataSize(500, 300_000)
     assert describe(automatic_recipe(size), size) == (
-        "settings: hidden size 100, max depth 3, 10 epochs, 1,500 words per batch, float32, "
-        f"n-grams; about {shown}"
+        "settings: hidden size 100, max depth 3, 10 epochs, 1,500 words per batch\n"
+        f"with float32 and n-grams, training takes about {shown}"
     )
     many = DataSize(200_000, 20_000_000)
     line = describe(automatic_recipe(many), many)
-    assert re.fullmatch(r"settings: .* 2,000 words per batch, float32; about .*", line)
+    assert re.search(r" 2,000 words per batch\nwith float32, training takes about ", line)
+    assert max(map(len, line.splitlines())) < 80
 
 
 def test_a_model_without_depths_is_described_without_them():

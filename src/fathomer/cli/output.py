@@ -58,11 +58,12 @@ def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> 
 
 
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
-    """Print a table of scores with one row per set of texts."""
+    """Print a table of scores with one row per set of texts, and the seconds of training if known."""
     from fathomer.evaluate.metrics import shown_depth
 
+    timed = any("seconds" in scores for scores in rows.values())
     print_table(
-        ["texts", "examples", "accuracy", "macro F1", "mean depth"],
+        ["texts", "examples", "accuracy", "macro F1", "mean depth", *["training s"] * timed],
         [
             [
                 name,
@@ -70,6 +71,7 @@ def print_scores(rows: dict[str, dict[str, Any]]) -> None:
                 f"{scores['accuracy']:.4f}",
                 f"{scores['macro_f1']:.4f}",
                 shown_depth(scores["mean_depth"]),
+                *([f"{scores['seconds']:,.1f}"] if timed else []),
             ]
             for name, scores in rows.items()
         ],

@@ -23,12 +23,18 @@ class Changes:
         model: str | None = None,
         calibrate: bool | None = None,
         target_depth: float | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
     ) -> None:
         self.assignments = assignments
         train = {
             "minutes": minutes,
             "seed": seed,
             "calibrate": calibrate,
+            "epochs": epochs,
+            "batch_words": batch_size,
+            "learning_rate": learning_rate,
             "target_depth": target_depth,
         }
         supervised = {} if target_depth is None else {"depth": "supervised"}
@@ -54,19 +60,17 @@ def automatic_settings(
     A resumed training keeps the number of epochs in its checkpoint: with ``--minutes`` it depends on
     how fast the machine was at that moment.
     """
-    from fathomer.model.interface import DirectNetwork
-    from fathomer.model.registry import find_model
-    from fathomer.train.automatic import DataSize, automatic_recipe, describe
+    from fathomer.train.automatic import automatic_settings as follow_data
+    from fathomer.train.automatic import describe, is_direct
     from fathomer.train.checkpoint import load_checkpoint
 
-    train, plain = splits.source.train, changes.applied(Recipe())
-    size = DataSize.of(train.texts, len(train), max_words=plain.text.max_words)
-    recipe = automatic_recipe(size, minutes=plain.train.minutes)
-    if checkpoint:
-        before = load_checkpoint(checkpoint)[1]["settings"]
+    before = load_checkpoint(checkpoint)[1]["settings"] if checkpoint else {}
+
+    def change(recipe: Recipe) -> Recipe:
         epochs = before.get("train.epochs", recipe.train.epochs)
-        recipe = recipe.updated({"train": {"epochs": epochs}})
-    settings = changes.applied(recipe)
-    if not issubclass(find_model(settings.model.name).network, DirectNetwork):
+        return changes.applied(recipe.updated({"train": {"epochs": epochs}}))
+
+    settings, size = follow_data(splits.source.train, change)
+    if not is_direct(settings.model.name):
         messages_console().print(describe(settings, size))
     return settings

@@ -47,6 +47,14 @@ RecipeName = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the model or stopped training in the folder.")
+]
+Epochs = Annotated[int | None, typer.Option(metavar="N", help="Passes over the training texts.")]
+BatchSize = Annotated[int | None, typer.Option(metavar="N", help="Words per batch.")]
+LearningRate = Annotated[
+    float | None, typer.Option(metavar="R", help="Learning rate at the start.")
+]
 Calibrate = Annotated[
     bool | None, typer.Option(help="Same as --set train.calibrate=true or false.")
 ]
@@ -82,9 +90,13 @@ def train(
     recipe: RecipeName = None,
     set_: Settings = None,
     target_depth: TargetDepth = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
     minutes: Minutes = None,
     seed: Seed = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
@@ -126,19 +138,19 @@ def train(
         train_along(group, out, device)
         return
     changes = Changes(
-        set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate,
-        target_depth=target_depth,
+        set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
+        batch_size=batch_size, learning_rate=learning_rate, target_depth=target_depth,
     )  # fmt: skip
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
-    check_folder(out, resume=resume)
+    check_folder(out, resume=resume, overwrite=overwrite)
     log = _epoch_log(track, out)
     sources = [find_vectors(name, data_dir) for name in vectors or ()]
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
-    announce(splits.source, out, resume=resume)
+    announce(splits.source, sources)
     stopped = out / CHECKPOINT if resume else None
     settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
     baseline = baseline and has_baseline(splits, settings)
@@ -166,8 +178,11 @@ def train(
 
 def _watch(log: "Watch", settings: Recipe) -> "Watch":
     """Return a function that shows the progress and logs the epochs."""
-    from fathomer.cli.progress import show_training
+    from fathomer.train.automatic import is_direct
+    from fathomer.train.progress import show_training
 
+    if is_direct(settings.model.name):
+        return log
     messages = messages_console()
     epochs, mark_best = settings.train.epochs, settings.train.keep == "best"
     return lambda events: log(show_training(events, messages, epochs=epochs, mark_best=mark_best))

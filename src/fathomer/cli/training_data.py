@@ -1,7 +1,7 @@
 """The texts of a training: what to learn from, to score every epoch on, and to test on."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,12 +81,10 @@ def suggest_vectors(splits: Splits, recipe: "Recipe") -> None:
         )
 
 
-def announce(source: "Dataset", out: Path, *, resume: bool) -> None:
-    """Print what was read, and whether an existing model will be replaced."""
-    from fathomer.artifact import CONFIG
-
+def announce(source: "Dataset", vectors: Sequence[Path]) -> None:
+    """Print what was read, and what is read next."""
     messages = messages_console()
-    if (out / CONFIG).exists() and not resume:
-        messages.print(f"{out}: the existing model will be replaced")
     for line in (f"{source.name}: {source.train.summary()}", *source.notes):
         messages.print(line)
+    if vectors:
+        messages.print(f"reading {', '.join(path.name for path in vectors)} ...")

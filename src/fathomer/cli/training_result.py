@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.train.fit import Fitted
 
-BASELINE = "TF-IDF with logistic regression"
-FEW_TEXTS = 50
-"""Calibration on fewer texts is marked as a rough guess."""
+BASELINE, SHORT_BASELINE = "TF-IDF with logistic regression", "TF-IDF"
 
 
 def save_and_score(
@@ -64,7 +62,8 @@ def _baseline_scores(splits: "Splits", recipe: "Recipe") -> dict[str, Any]:
     artifact = fit(splits.source.train, recipe, held_out=splits.held_out).artifact
     held_out = artifact.metrics["held_out"]
     scores = Predictor(artifact).evaluate(splits.test).to_dict() if splits.test else held_out
-    return {"name": BASELINE, **scores, "held_out": held_out}
+    seconds = artifact.metrics["wall_seconds"]
+    return {"name": BASELINE, **scores, "held_out": held_out, "wall_seconds": seconds}
 
 
 def exit_stopped(out: Path) -> NoReturn:
@@ -92,10 +91,7 @@ def print_result(artifact: "Artifact", out: Path, *, matched: bool, as_json: boo
     print_scores(_rows(metrics))
     if calibration := metrics.get("calibration"):
         print_line(_calibration_line(calibration))
-    kept = f"epoch {metrics['best_epoch']} of {metrics['epochs']}"
-    if artifact.recipe.train.keep == "best":
-        kept = f"best {kept}"
-    print_line(f"{kept}; the model is in {out}")
+    print_line(f"{_kept_epoch(artifact)}the model is in {out}")
     if line := _verdict(metrics):
         print_line(line)
 
@@ -107,10 +103,21 @@ def _rows(metrics: dict[str, Any]) -> dict[str, Any]:
     for name, of_baseline in (("held_out", baseline.get("held_out")), ("test", baseline)):
         if metrics.get(name):
             shown = name.replace("_", " ")
-            rows[shown] = metrics[name]
+            rows[shown] = {**metrics[name], "seconds": metrics["wall_seconds"]}
             if of_baseline:
-                rows[f"{shown}, {baseline['name']}"] = of_baseline
+                seconds = baseline["wall_seconds"]
+                rows[f"{shown}, {SHORT_BASELINE}"] = {**of_baseline, "seconds": seconds}
     return rows
+
+
+def _kept_epoch(artifact: "Artifact") -> str:
+    """Return which epoch was kept, for models that have several."""
+    from fathomer.train.automatic import is_direct
+
+    if is_direct(artifact.recipe.model.name):
+        return ""
+    best = "best " if artifact.recipe.train.keep == "best" else ""
+    return f"{best}epoch {artifact.metrics['best_epoch']} of {artifact.metrics['epochs']}; "
 
 
 def _verdict(metrics: dict[str, Any]) -> str | None:
@@ -130,8 +137,9 @@ def _verdict(metrics: dict[str, Any]) -> str | None:
 
 
 def _calibration_line(found: dict[str, Any]) -> str:
-    few = f"; only {found['examples']} texts: a rough guess" * (found["examples"] < FEW_TEXTS)
+    if found["reason"]:
+        return f"not calibrated: {found['reason']}"
     return (
         f"held out, calibrated: error {found['error_before']:.3f} -> "
-        f"{found['error_after']:.3f} (temperature {found['temperature']:.2f}{few})"
+        f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
     )

@@ -1,11 +1,13 @@
 """Calibration after training, on the held-out part: temperature, share of n-grams, thresholds.
 
 The logits are divided by the temperature (Guo et al., 2017, "On Calibration of Modern Neural
-Networks"). It changes no answer, only its probability. If TF-IDF is mixed into a network, its share
-is chosen here. With multi-label data, each label also gets the threshold with the best F1.
+Networks"). It changes no answer, only its probability. It is not applied if there are too few texts,
+or if it does not lower the loss in a cross validation on the held-out part. If TF-IDF is mixed into
+a network, its share is chosen here. With multi-label data, each label also gets the threshold with
+the best F1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,9 @@ from fathomer.text.encode import EncodedTexts
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the n-grams to choose from."""
+MIN_TEXTS = 50
+"""With fewer held-out texts, the temperature would be a guess and stays at 1."""
+FOLDS = 5
 MIN_SUPPORT = 5
 """Texts a label needs before its threshold is tuned: with fewer, a single text decides it."""
 
@@ -32,11 +37,15 @@ class Calibration(NamedTuple):
     thresholds: tuple[float, ...] | None
     before: Metrics
     after: Metrics
+    reason: str | None = None
+    """Why the temperature is not applied and stays at 1, or None if it is applied."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
         return {
             "temperature": self.temperature,
+            "applied": self.reason is None,
+            "reason": self.reason,
             "examples": self.before.examples,
             "error_before": self.before.calibration_error,
             "error_after": self.after.calibration_error,
@@ -58,7 +67,8 @@ def calibrate(
         return None
     network.eval()
     before = classify(network, texts, batch_words=batch_words)
-    temperature = fit_temperature(before.log_probabilities, targets)
+    reason = reason_against(before.log_probabilities, targets)
+    temperature = 1.0 if reason else fit_temperature(before.log_probabilities, targets)
     after = classify(network, texts, batch_words=batch_words, temperature=temperature)
     multi_label = targets.ndim == 2
     thresholds = tune_thresholds(after.probabilities, targets) if multi_label else None
@@ -67,7 +77,28 @@ def calibrate(
         thresholds,
         score(before, targets, labels),
         score(after, targets, labels, thresholds=thresholds),
+        reason,
     )
+
+
+def reason_against(
+    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]
+) -> str | None:
+    """Return why calibration is of no use, or None if it lowers the loss of texts it was not fitted on."""
+    texts = len(targets)
+    if texts < MIN_TEXTS:
+        return f"only {texts} held-out texts, {MIN_TEXTS} are needed"
+    folds = np.random.default_rng(0).permutation(texts) % FOLDS
+    before = after = 0.0
+    for fold in range(FOLDS):
+        rest, part = folds != fold, folds == fold
+        temperature = fit_temperature(log_probabilities[rest], targets[rest])
+        loss = _loss(log_probabilities[part], targets[part], smoothed=False)
+        before += loss(1.0) * part.sum() / texts
+        after += loss(temperature) * part.sum() / texts
+    if after < before:
+        return None
+    return f"it does not help (loss {before:.4f}, with calibration {after:.4f})"
 
 
 def tune_share(
@@ -107,6 +138,17 @@ def _best_temperature(
 ) -> tuple[float, float]:
     """Return the best temperature and its loss."""
     from scipy.optimize import minimize_scalar
+
+    loss = _loss(log_probabilities, targets, smoothed=True)
+    bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
+    found = minimize_scalar(lambda log: loss(np.exp(log)), bounds=bounds, method="bounded")
+    return float(np.exp(found.x)), float(found.fun)
+
+
+def _loss(
+    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64], *, smoothed: bool
+) -> Callable[[float], float]:
+    """Return the loss as a function of the temperature."""
     from scipy.special import log_softmax
 
     logits = log_probabilities.astype(np.float64)
@@ -114,16 +156,14 @@ def _best_temperature(
         logits = np.stack([log_complement(logits).ravel(), logits.ravel()], axis=1)
         targets = targets.ravel()
     texts, labels = logits.shape
-    truth = np.full((texts, labels), 1 / labels / (texts + 1))
-    truth[np.arange(texts), targets] += texts / (texts + 1)
+    truth = np.full((texts, labels), smoothed / labels / (texts + smoothed))
+    truth[np.arange(texts), targets] += texts / (texts + smoothed)
 
-    def loss(log_temperature: float) -> float:
-        scaled = log_softmax(logits / np.exp(log_temperature), axis=1)
+    def loss(temperature: float) -> float:
+        scaled = log_softmax(logits / temperature, axis=1)
         return -float(np.mean(np.sum(truth * scaled, axis=1)))
 
-    bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
-    found = minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(found.x)), float(found.fun)
+    return loss
 
 
 def tune_thresholds(

@@ -5,7 +5,7 @@ it as a table.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from fathomer.config import Recipe, TrainPrecision
+from fathomer.data.examples import Examples
+from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import find_model
 
 SAMPLE = 1000
@@ -43,6 +45,18 @@ class DataSize:
         """Count the words of some of the texts, and extrapolate."""
         sample = [min(max_words, len(text.split()) + 1) for text in islice(texts, SAMPLE)]
         return cls(count, round(count * sum(sample) / max(1, len(sample))))
+
+
+def automatic_settings(
+    examples: Examples, change: Callable[[Recipe], Recipe]
+) -> tuple[Recipe, DataSize]:
+    """Return the settings that follow from the texts, with the user's changes, and their size."""
+    wanted = change(Recipe())
+    size = DataSize.of(examples.texts, len(examples), max_words=wanted.text.max_words)
+    recipe = automatic_recipe(size, minutes=wanted.train.minutes)
+    if wanted.train.patience:  # early stopping looks for the best epoch
+        recipe = recipe.updated({"train": {"keep": "best"}})
+    return change(recipe), size
 
 
 def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
@@ -81,6 +95,11 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
     return recipe
 
 
+def is_direct(model: str) -> bool:
+    """Whether a model is fitted in one go, without epochs, such as TF-IDF."""
+    return issubclass(find_model(model).network, DirectNetwork)
+
+
 def fast_precision() -> TrainPrecision:
     """Return ``bfloat16`` on processors that multiply such numbers faster than float32."""
     found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
@@ -100,13 +119,14 @@ def estimate_seconds(recipe: Recipe, size: DataSize) -> float:
 
 
 def describe(recipe: Recipe, size: DataSize) -> str:
-    """Return the settings and the estimated time as one line."""
+    """Return the settings and the estimated time, as two lines that fit a narrow terminal."""
     model, train = recipe.model, recipe.train
     depth = f"max depth {model.max_depth}, " * find_model(model.name).network.knows_depth
     return (
         f"settings: hidden size {model.hidden_size}, {depth}"
-        f"{train.epochs} epochs, {train.batch_words:,} words per batch, {train.precision}"
-        f"{', n-grams' if model.ngrams else ''}; about {_shown(estimate_seconds(recipe, size))}"
+        f"{train.epochs} epoch{'s' * (train.epochs > 1)}, {train.batch_words:,} words per batch\n"
+        f"with {train.precision}{' and n-grams' if model.ngrams else ''}, training takes about "
+        f"{_shown(estimate_seconds(recipe, size))}"
     )
 
 

@@ -228,8 +228,11 @@ def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | Non
     return calibration
 
 
-def check_folder(folder: Path, *, resume: bool) -> None:
-    """Raise an error if training into ``folder`` would overwrite other files or a stopped run."""
+def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False) -> None:
+    """Raise an error if training into ``folder`` would overwrite other files, a model or a stopped run.
+
+    ``overwrite`` allows to replace a model or a stopped run.
+    """
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
     ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD)
@@ -238,10 +241,14 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
         raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
-    if not resume and (folder / CHECKPOINT).exists():
+    if not resume and not overwrite and (folder / CHECKPOINT).exists():
         raise ArtifactError(
-            f"{folder}: holds a stopped training; continue it with --resume, delete "
-            f"{folder / CHECKPOINT}, or choose another folder"
+            f"{folder}: holds a stopped training; continue it with --resume, replace it with "
+            "--overwrite, or choose another folder"
+        )
+    if not resume and not overwrite and (folder / CONFIG).exists():
+        raise ArtifactError(
+            f"{folder}: holds a model; replace it with --overwrite, or choose another folder"
         )
     _check_writable_folder(folder)
     for leftover in leftovers:
