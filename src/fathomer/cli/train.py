@@ -46,6 +46,10 @@ RecipeName = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", help="Refuse to --resume if the number of threads has changed."),
+]
 Calibrate = Annotated[
     bool | None, typer.Option(help="Same as --set train.calibrate=true or false.")
 ]
@@ -72,6 +76,7 @@ def train(
     minutes: Minutes = None,
     seed: Seed = None,
     resume: Resume = False,
+    exact: Exact = False,
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
@@ -99,13 +104,17 @@ def train(
     from fathomer.data.datasets import find_vectors
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
+    from fathomer.locks import locked
     from fathomer.recipes import chosen_recipe
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
 
     changes = Changes(set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate)
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
+    context.with_resource(locked(out))
     check_folder(out, resume=resume)
+    if resume:
+        _compare_threads(out / CHECKPOINT, exact=exact)
     log = _epoch_log(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     multi_label = multi_label or given.model.multi_label
@@ -134,6 +143,16 @@ def train(
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
         exit_stopped(out)
+
+
+def _compare_threads(checkpoint: Path, *, exact: bool) -> None:
+    """Say that the result may differ with another number of threads, or refuse to continue."""
+    from fathomer.train.checkpoint import other_threads
+
+    if message := other_threads(checkpoint):
+        if exact:
+            raise ConfigError(f"{message}; set OMP_NUM_THREADS, or leave --exact out")
+        messages_console().print(message)
 
 
 def _watch(log: "Watch", settings: Recipe) -> "Watch":
