@@ -20,6 +20,7 @@ from fathomer.data.reading import Row
 from fathomer.data.xlsx_parquet import write_parquet
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
+from fathomer.locks import locked
 from fathomer.open_files import file_error, find_surrogate, format_suffix
 from fathomer.predictor import Prediction, Predictor
 
@@ -86,7 +87,7 @@ def answer_file(
 ) -> int:
     """Answer all records and return their number; ``resume`` continues an interrupted run."""
     notes = {"settings": request.settings(), "rows": 0, "input": hashlib.sha256().hexdigest()}
-    with GrowingFile(request.out, notes, resume=resume) as file:
+    with locked(request.out), GrowingFile(request.out, notes, resume=resume) as file:
         try:
             _check_settings(file, request.settings())
             _answer_records(predictor, records, request, file, watch)

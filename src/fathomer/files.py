@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,7 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
             temporaries[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
             _write_synced(temporaries[target], data)
         for path, temporary in temporaries.items():
+            keep_mode(path, temporary)
             temporary.replace(path)
         for folder in {path.parent for path in temporaries}:
             sync_folder(folder)
@@ -49,6 +51,12 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
         if isinstance(error, OSError):
             error.filename = str(path)  # not the temporary name
         raise
+
+
+def keep_mode(old: Path, new: Path) -> None:
+    """Give a file the permissions of the one that it is going to replace, if there is one."""
+    with suppress(FileNotFoundError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
 def _write_synced(path: Path, content: bytes) -> None:
@@ -184,6 +192,7 @@ class GrowingFile:
                 f"{self.partial}: left from a run that was stopped; continue it with --resume, "
                 "or delete the file"
             )
+        self._digest = hashlib.sha256()
         self._write_notes(notes, size=0)  # first, so that a partial file always has notes
         self._file: BinaryIO = self.partial.open("xb")
 
@@ -193,12 +202,17 @@ class GrowingFile:
                 raise ConfigError(f"{self.path}: is complete; there is nothing to resume")
             raise MissingFileError(f"{self.partial}: nothing to resume; run without --resume")
         try:
-            content = json.loads(self._notes_file.read_bytes())
-            notes, size = dict(content["notes"]), int(content["bytes"])
-        except (OSError, ValueError, KeyError, TypeError):
-            size, notes = 1 << 63, {}
-        if size > self.partial.stat().st_size:
-            raise DataError(f"{self.partial}: damaged; delete it and run without --resume")
+            content = parse_json(self._notes_file.read_bytes())
+            notes, size, digest = dict(content["notes"]), content["bytes"], content["sha256"]
+            if content["notes_sha256"] != _digest_of(notes):
+                raise ValueError("changed")
+            with self.partial.open("rb") as file:
+                self._digest = _digest_of_start(file, size)
+            if self._digest.hexdigest() != digest:
+                raise ValueError("changed")
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            message = f"{self.partial}: damaged; delete it and run without --resume"
+            raise DataError(message) from None
         self._file = self.partial.open("r+b")
         self._file.truncate(size)
         self._file.seek(size)
@@ -215,16 +229,25 @@ class GrowingFile:
         self._file.write(content)
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._digest.update(content)
         self._write_notes(notes, size=self._file.tell())
         self.notes = notes
 
     def _write_notes(self, notes: dict[str, Any], *, size: int) -> None:
-        write_atomically(self._notes_file, json.dumps({"notes": notes, "bytes": size}))
+        content = {
+            "notes": notes,
+            "notes_sha256": _digest_of(notes),
+            "bytes": size,
+            "sha256": self._digest.hexdigest(),
+        }
+        write_atomically(self._notes_file, json.dumps(content))
 
     def finish(self) -> None:
         """Move the complete file to its final name."""
         self._file.close()
+        keep_mode(self.path, self.partial)
         self.partial.replace(self.path)
+        sync_folder(self.path.parent)
         self._notes_file.unlink(missing_ok=True)
 
     def discard(self) -> None:
@@ -232,6 +255,23 @@ class GrowingFile:
         self._file.close()
         self.partial.unlink(missing_ok=True)
         self._notes_file.unlink(missing_ok=True)
+
+
+def _digest_of(notes: dict[str, Any]) -> str:
+    """Return the checksum of notes."""
+    return hashlib.sha256(json.dumps(notes, sort_keys=True).encode()).hexdigest()
+
+
+def _digest_of_start(file: BinaryIO, size: int) -> "hashlib._Hash":
+    """Return the digest of the first ``size`` bytes of a file; raise ValueError if it has fewer."""
+    digest, left = hashlib.sha256(), size
+    while left:
+        piece = file.read(min(left, 1 << 20))
+        if not piece or left < 0:
+            raise ValueError("too short")
+        digest.update(piece)
+        left -= len(piece)
+    return digest
 
 
 def parse_json(content: bytes | str) -> Any:

@@ -50,6 +50,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the model or stopped training in the folder.")
 ]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", help="Refuse to --resume if the number of threads has changed."),
+]
 Epochs = Annotated[int | None, typer.Option(metavar="N", help="Passes over the training texts.")]
 BatchSize = Annotated[int | None, typer.Option(metavar="N", help="Words per batch.")]
 LearningRate = Annotated[
@@ -97,6 +101,7 @@ def train(
     seed: Seed = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
+    exact: Exact = False,
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
@@ -127,6 +132,7 @@ def train(
     from fathomer.data.datasets import find_vectors
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
+    from fathomer.locks import locked
     from fathomer.recipes import chosen_recipe
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
     from fathomer.train.processes import ProcessLostError, join_processes
@@ -143,7 +149,10 @@ def train(
     )  # fmt: skip
     chosen = chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
+    context.with_resource(locked(out))
     check_folder(out, resume=resume, overwrite=overwrite)
+    if resume:
+        _compare_threads(out / CHECKPOINT, exact=exact)
     log = _epoch_log(track, out)
     sources = [find_vectors(name, data_dir) for name in vectors or ()]
     multi_label = multi_label or given.model.multi_label
@@ -174,6 +183,16 @@ def train(
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
     if fitted.interrupted:
         exit_stopped(out)
+
+
+def _compare_threads(checkpoint: Path, *, exact: bool) -> None:
+    """Say that the result may differ with another number of threads, or refuse to continue."""
+    from fathomer.train.checkpoint import other_threads
+
+    if message := other_threads(checkpoint):
+        if exact:
+            raise ConfigError(f"{message}; set OMP_NUM_THREADS, or leave --exact out")
+        messages_console().print(message)
 
 
 def _watch(log: "Watch", settings: Recipe) -> "Watch":

@@ -5,22 +5,27 @@ of a random generator.
 """
 
 import json
+import struct
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
 from fathomer.errors import ArtifactError, ConfigError, MissingFileError
 from fathomer.files import write_atomically
 from fathomer.model.interface import Network
 
-_VALUES = ("settings", "seconds", "rollbacks", "best_epoch", "history")
+_VALUES = ("settings", "threads", "seconds", "rollbacks", "best_epoch", "history")
+
+DIGEST_SIZE = 32
+"""Bytes of the checksum at the end of a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,15 @@ class TrainingState:
         tensors, values = load_checkpoint(path)
         _check_same(path, values["settings"], settings)
         state = cls.start(network)
-        state.load_tensors(tensors)
+        try:
+            state.load_tensors(tensors)
+            best = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
+        except (KeyError, RuntimeError) as error:
+            raise ArtifactError(f"{path}: belongs to another network ({error})") from None
+        state.best_weights = best
         state.earlier_seconds = values["seconds"]
         state.rollbacks, state.best_epoch = values["rollbacks"], values["best_epoch"]
         state.history = [EpochDone(**epoch) for epoch in values["history"]]
-        state.best_weights = {name: tensors[f"best/{name}"] for name in trained_weights(network)}
         return state
 
     def save(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -83,6 +92,7 @@ class TrainingState:
         best = {f"best/{name}": tensor for name, tensor in self.best_weights.items()}
         values = {
             "settings": settings,
+            "threads": torch.get_num_threads(),
             "seconds": self.seconds,
             "rollbacks": self.rollbacks,
             "best_epoch": self.best_epoch,
@@ -91,7 +101,7 @@ class TrainingState:
         content = safetensors.torch.save(
             self.tensors() | best, metadata={"values": json.dumps(values)}
         )
-        write_atomically(path, content)
+        write_atomically(path, content + sha256(content).digest())
 
     @property
     def seconds(self) -> float:
@@ -139,13 +149,24 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the tensors and the plain values of a checkpoint."""
     if not path.is_file():
         raise MissingFileError(f"{path}: no checkpoint to resume from; train without --resume")
+    content = path.read_bytes()
+    content, digest = content[:-DIGEST_SIZE], content[-DIGEST_SIZE:]
+    if sha256(content).digest() != digest:
+        raise ArtifactError(f"{path}: the checkpoint is damaged; delete it and train again")
     try:
-        with safe_open(path, framework="pt") as file:
-            found = json.loads(file.metadata()["values"])
-            values = {name: found[name] for name in _VALUES}
-            return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
+        [length] = struct.unpack_from("<Q", content)
+        found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["values"])
+        return safetensors.torch.load(content), {name: found[name] for name in _VALUES}
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ArtifactError(f"{path}: not a readable checkpoint ({error}); delete it") from None
+
+
+def other_threads(path: Path) -> str | None:
+    """Return a message if a checkpoint was made with another number of threads than now."""
+    before, now = load_checkpoint(path)[1]["threads"], torch.get_num_threads()
+    if before == now:
+        return None
+    return f"{path}: was made with {before} threads, now there are {now}; the result may differ"
 
 
 def _check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """From labelled texts to a trained model: the path shared by the command line and the estimator."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ from fathomer.train.prepare import Prepared, prepare, run_settings
 from fathomer.train.processes import ALONE, Processes, ProcessGroup
 from fathomer.train.tracking import TRACKERS
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, PROBE = "checkpoint.safetensors", ".probe"
 
 Watch = Callable[[Iterable[Event]], Iterable[Event]]
 """A function that passes events on, and may show or log them on the way."""
@@ -235,8 +236,8 @@ def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False)
     """
     if folder.exists() and not folder.is_dir():
         raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD)
-    leftovers = [file for name in ours for file in leftovers_of(folder / name)]
+    ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD, PROBE)
+    leftovers = [folder / PROBE, *(file for name in ours for file in leftovers_of(folder / name))]
     if folder.is_dir() and _holds_files(folder, leftovers) and not _is_ours(folder):
         raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
     if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
@@ -253,6 +254,8 @@ def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False)
     _check_writable_folder(folder)
     for leftover in leftovers:
         leftover.unlink(missing_ok=True)
+    for replaced in leftovers_of(folder.resolve()):  # of a killed replacement of the whole folder
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _holds_files(folder: Path, leftovers: list[Path]) -> bool:
@@ -274,7 +277,7 @@ def _is_ours(folder: Path) -> bool:
 def _check_writable_folder(folder: Path) -> None:
     """Raise an error, before training, if its result could not be written."""
     new = not folder.exists()
-    probe = folder / ".probe"
+    probe = folder / PROBE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(probe, "")
