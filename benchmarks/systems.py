@@ -20,8 +20,8 @@ from fathomer.model.fast.engine import sharing
 from fathomer.model.fast.steps import AdaptiveSteps
 from fathomer.model.interface import trainable_parameters
 from fathomer.model.registry import build_model
+from fathomer.text.encode import spell
 from fathomer.text.tokenizer import Tokenizer
-from fathomer.text.vocabulary import spell
 
 FATHOMER, DENSE, BILSTM, TRANSFORMER = "fathomer", "dense padded", "bilstm", "transformer"
 UNFOLDED, TRANSITIONS, PRODUCTS = "fathomer unfolded", "word transitions", "bare products"

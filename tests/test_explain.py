@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fathomer.explain import draw_prediction, prediction_page
-from fathomer.predictor import Prediction, Predictor, Word
+from fathomer.prediction import Prediction, Word
+from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact
 
 

@@ -10,20 +10,21 @@ if TYPE_CHECKING:
     from fathomer.config import ModelConfig, Recipe, TextConfig, TrainConfig
     from fathomer.errors import FathomerError
     from fathomer.estimator import TextClassifier
-    from fathomer.predictor import Prediction, Predictor, Word, load
+    from fathomer.prediction import Prediction, Word
+    from fathomer.predictor import Predictor, load
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "FathomerError": "errors",
     "ModelConfig": "config",
-    "Prediction": "predictor",
+    "Prediction": "prediction",
     "Predictor": "predictor",
     "Recipe": "config",
     "TextClassifier": "estimator",
     "TextConfig": "config",
     "TrainConfig": "config",
-    "Word": "predictor",
+    "Word": "prediction",
     "load": "predictor",
 }
 

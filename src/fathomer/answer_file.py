@@ -22,7 +22,8 @@ from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
 from fathomer.locks import locked
 from fathomer.open_files import file_error, find_surrogate, format_suffix
-from fathomer.predictor import Prediction, Predictor
+from fathomer.prediction import Prediction
+from fathomer.predictor import Predictor
 
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 """Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""

@@ -21,7 +21,8 @@ from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ArtifactError, DataError
-from fathomer.predictor import Prediction, Predictor
+from fathomer.prediction import Prediction
+from fathomer.predictor import Predictor
 from fathomer.recipes import chosen_recipe
 from fathomer.train.automatic import automatic_settings, describe, is_direct
 from fathomer.train.fit import Watch, check_folder, fit

@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 
 from fathomer.html_page import html_page
-from fathomer.predictor import Prediction, Word
+from fathomer.prediction import Prediction, Word
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SHALLOW, _DEEP = (222, 235, 247), (8, 48, 107)

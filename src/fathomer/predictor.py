@@ -7,9 +7,8 @@ state, so threads can share one.
 import math
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,65 +26,12 @@ from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.inference import Classified, classify
 from fathomer.model.interface import Network, find_device
 from fathomer.model.model import DepthAdaptiveNetwork
+from fathomer.prediction import Prediction, make_predictions
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
 
 BATCH_WORDS = 4000
 """Words per batch: enough for efficient matrix products, few enough to bound the memory."""
-
-
-class Word(NamedTuple):
-    """A word of a text and the depth at which it was read."""
-
-    text: str
-    """The word as it stands in the text: ``text[start:end]``."""
-    start: int
-    """Position of its first character."""
-    end: int
-    """Position after its last character."""
-    depth: int
-    """Number of steps the word took, from 1 to ``max_depth``; 0 in models without depths."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The answer for one text."""
-
-    label: str | None
-    """Most probable label; None if it is less probable than ``abstain_below``."""
-    probabilities: dict[str, float]
-    """Probability of each label. They sum to 1, except in a multi-label model."""
-    words: tuple[Word, ...]
-    """Words the model read, in order."""
-    truncated: bool
-    """Whether the text had more words than the model reads; the rest was ignored."""
-    labels: tuple[str, ...] | None = None
-    """All predicted labels of a multi-label model; None in other models."""
-
-    @property
-    def best(self) -> str:
-        """Most probable label, even if ``label`` is None."""
-        return max(self.probabilities, key=self.probabilities.__getitem__)
-
-    @property
-    def mean_depth(self) -> float | None:
-        """Mean depth of the words; None if the text has no words."""
-        if not self.words:
-            return None
-        return sum(word.depth for word in self.words) / len(self.words)
-
-    def to_dict(self, *, words: bool = False) -> dict[str, Any]:
-        """Return the answer as JSON-compatible values; ``words=True`` includes words and depths."""
-        answer: dict[str, Any] = {
-            "label": self.label,
-            "probabilities": self.probabilities,
-            "truncated": self.truncated,
-        }
-        if self.labels is not None:
-            answer["labels"] = list(self.labels)
-        if words:
-            answer["words"] = [word._asdict() for word in self.words]
-        return answer
 
 
 class Predictor:
@@ -174,11 +120,15 @@ class Predictor:
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
         chosen = self._chosen(answers) & (probabilities >= abstain_below)
-        depths = np.split(answers.depths, encoded.starts[1:])[:-1]  # the part after the last text
-        return [
-            self._prediction(*parts)
-            for parts in zip(texts, words, probabilities, chosen, depths, strict=True)
-        ]
+        return make_predictions(
+            texts,
+            words,
+            probabilities,
+            chosen,
+            answers.depths,
+            labels=self.labels,
+            multi_label=self.multi_label,
+        )
 
     def depth_shift(self, budget: float | None) -> float:
         """Return how far the depths must be shifted for an average depth; raise an error if they cannot."""
@@ -215,26 +165,6 @@ class Predictor:
             return answers.given(self.artifact.thresholds)
         chosen: NDArray[np.bool_] = answers.labels[:, None] == np.arange(len(self.labels))
         return chosen
-
-    def _prediction(
-        self,
-        text: str,
-        words: Words,
-        probabilities: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        depths: NDArray[np.int16],
-    ) -> Prediction:
-        numbers = np.flatnonzero(chosen).tolist()
-        return Prediction(
-            label=self.labels[max(numbers, key=probabilities.__getitem__)] if numbers else None,
-            probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
-            words=tuple(
-                Word(text[start:end], start, end, depth)
-                for (start, end), depth in zip(words.spans, depths.tolist(), strict=True)
-            ),
-            truncated=words.truncated,
-            labels=tuple(self.labels[number] for number in numbers) if self.multi_label else None,
-        )
 
     def evaluate(
         self,

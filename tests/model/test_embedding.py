@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
-from fathomer.text.vocabulary import spell
+from fathomer.text.encode import spell
 from tests.model.networks import RAGGED, SIZES, UNKNOWN, embedded, packed, random_network, randomise
 from tests.model.oracle import char_cnn, token
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathomer.config import TextConfig
+from fathomer.text.encode import spell
 from fathomer.text.tokenizer import UNKNOWN
-from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
+from fathomer.text.vocabulary import Vocabulary, build_vocabulary
 
 TEXTS = ["the film the", "the film , Apple", "Zebra"]
 

@@ -1,8 +1,9 @@
-"""Export of a trained model to a single ONNX file, which runs without Fathomer and PyTorch.
+"""Export of a trained model to a single ONNX file, which runs without PyTorch.
 
 The graph takes packed texts (``words``, ``lengths`` and ``unknown``, as returned by
 :meth:`fathomer.text.encode.EncodedTexts.pack`) and returns ``probabilities`` and ``depths``. The
-file is written only if the answers of the graph are those of the predictor.
+tokenizer is in the file's metadata, so that :mod:`fathomer.runtime` takes raw texts. The file is
+written only if the answers of the graph are those of the predictor.
 """
 
 import hashlib
@@ -76,14 +77,15 @@ def serialise(artifact: Artifact) -> bytes:
 def add_metadata(model: "onnx.ModelProto", artifact: Artifact) -> None:
     """Add what is needed to encode texts and to interpret the outputs."""
     model.producer_name, model.producer_version = "fathomer", fathomer.__version__
-    tokenizer = artifact.tokenizer.to_json().encode("utf-8")
+    tokenizer = artifact.tokenizer.to_json()
     properties = {
         "labels": json.dumps(artifact.labels, ensure_ascii=False),
         "thresholds": json.dumps(artifact.thresholds),
         "settings": json.dumps(artifact.recipe.to_dict()),
         "tokenizer": json.dumps(
-            {"file": TOKENIZER, "sha256": hashlib.sha256(tokenizer).hexdigest()}
+            {"file": TOKENIZER, "sha256": hashlib.sha256(tokenizer.encode("utf-8")).hexdigest()}
         ),
+        "tokenizer_json": tokenizer,
         "depth": _DEPTH,
     }
     for name, value in properties.items():

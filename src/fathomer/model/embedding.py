@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from fathomer.config import ModelConfig
 from fathomer.model.graph import WordBatch
-from fathomer.text.vocabulary import spell
+from fathomer.text.encode import spell
 
 NUM_BYTES = 256  # byte 0 is the padding
 

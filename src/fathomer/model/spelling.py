@@ -8,7 +8,7 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from fathomer.config import ModelConfig
-from fathomer.text.vocabulary import spell
+from fathomer.text.encode import spell
 
 
 def vocabulary_spellings(

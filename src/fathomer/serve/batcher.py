@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from fathomer.predictor import Prediction
+from fathomer.prediction import Prediction
 from fathomer.serve.limits import Limits
 from fathomer.text.tokenizer import Words
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from fathomer.predictor import Prediction
+from fathomer.prediction import Prediction
 from fathomer.serve.batcher import Batcher
 
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from fathomer.predictor import Prediction
+from fathomer.prediction import Prediction
 from fathomer.serve.batcher import Batcher, PendingRequest, QueueFullError
 from fathomer.serve.errors import ApiError, internal_error, json_response, limit_error
 from fathomer.serve.limits import Limits

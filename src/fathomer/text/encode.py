@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fathomer.spool import Spool
 from fathomer.text.tokenizer import Words
-from fathomer.text.vocabulary import spell
 
 _POOL = 50
 """Batches per pool. Texts are sorted by length within a pool: enough to sort, few enough to mix."""
@@ -123,3 +122,17 @@ def _fill(order: Iterable[int], lengths: NDArray[np.int64], budget: int) -> Iter
         words += cost
     if batch:
         yield batch
+
+
+def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:
+    """Return words as rows of UTF-8 bytes, truncated to ``max_chars`` and padded with zeros.
+
+    >>> spell(["no", "é"], max_chars=8)
+    array([[110, 111],
+           [195, 169]], dtype=uint8)
+    """
+    # Truncate before and after encoding: a word may be huge, and a character has up to four bytes.
+    spellings = [word[:max_chars].encode("utf-8", "replace")[:max_chars] for word in words]
+    width = max(map(len, spellings), default=1) or 1
+    padded = b"".join(spelling.ljust(width, b"\0") for spelling in spellings)
+    return np.frombuffer(padded, dtype=np.uint8).reshape(len(words), width)

@@ -65,17 +65,3 @@ def _with_vectors(words: Sequence[str], parts: Sequence[Vectors], *, also: Set[s
     tokenizer = Tokenizer.from_words(words[row] for row in kept)
     unknown = np.zeros((1, matrix.shape[1]), dtype=np.float32)
     return Vocabulary(tokenizer, np.concatenate([unknown, matrix[kept]]), widths(parts))
-
-
-def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:
-    """Return words as rows of UTF-8 bytes, truncated to ``max_chars`` and padded with zeros.
-
-    >>> spell(["no", "é"], max_chars=8)
-    array([[110, 111],
-           [195, 169]], dtype=uint8)
-    """
-    # Truncate before and after encoding: a word may be huge, and a character has up to four bytes.
-    spellings = [word[:max_chars].encode("utf-8", "replace")[:max_chars] for word in words]
-    width = max(map(len, spellings), default=1) or 1
-    padded = b"".join(spelling.ljust(width, b"\0") for spelling in spellings)
-    return np.frombuffer(padded, dtype=np.uint8).reshape(len(words), width)

@@ -21,10 +21,10 @@ from fathomer.model.registry import build_model
 from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
 from fathomer.text.conditioning import Conditioning, apply_conditioning, fit_conditioning
-from fathomer.text.encode import EncodedTexts
+from fathomer.text.encode import EncodedTexts, spell
 from fathomer.text.sources import Sources, as_paths
 from fathomer.text.tokenizer import Tokenizer
-from fathomer.text.vocabulary import Vocabulary, build_vocabulary, spell
+from fathomer.text.vocabulary import Vocabulary, build_vocabulary
 
 SET_BY_DATA = ("vocab_size", "num_labels", "word_size", "fixed_words", "multi_label")
 """Model settings that follow from the texts and the word vectors."""
