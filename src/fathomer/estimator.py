@@ -18,6 +18,7 @@ from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
+from fathomer.data.soft_labels import check_soft_labels, with_soft_labels
 from fathomer.errors import ArtifactError, DataError
 from fathomer.predictor import Prediction, Predictor, checked_texts
 from fathomer.train.fit import check_folder, fit
@@ -69,9 +70,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.settings = settings
 
     def fit(
-        self, X: Iterable[str], y: Iterable[Any], sample_weight: ArrayLike | None = None
+        self,
+        X: Iterable[str],
+        y: Iterable[Any],
+        sample_weight: ArrayLike | None = None,
+        soft_labels: ArrayLike | None = None,
     ) -> Self:
-        """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text."""
+        """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text.
+
+        ``soft_labels`` has one row per text: a teacher's probabilities of the labels, in the order of
+        ``numpy.unique(y)``.
+        """
         texts, labels = checked_texts(X), _checked_labels(y)
         if len(texts) != len(labels):
             raise DataError(
@@ -79,7 +88,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         fitted = fit(
-            self._examples(texts, labels, sample_weight),
+            self._examples(texts, labels, sample_weight, soft_labels),
             self._recipe(),
             vectors=self._vectors(),
             start=first.artifact if first else None,
@@ -146,7 +155,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier
 
     def _examples(
-        self, texts: list[str], labels: NDArray[Any], sample_weight: ArrayLike | None
+        self,
+        texts: list[str],
+        labels: NDArray[Any],
+        sample_weight: ArrayLike | None,
+        soft_labels: ArrayLike | None,
     ) -> Examples:
         pairs = zip(texts, labels.tolist(), strict=True)
         examples = Examples([Example(text, str(label)) for text, label in pairs])
@@ -156,6 +169,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = compute_sample_weight(dict(self.class_weight), labels)
             before = 1.0 if examples.weights is None else examples.weights
             examples = examples.weighted(weights * before)
+        if soft_labels is not None:
+            names = [str(label) for label in np.unique(labels).tolist()]
+            soft = check_soft_labels(soft_labels, shape=(len(texts), len(names)))
+            examples = with_soft_labels(examples, soft[:, np.argsort(names)])
         return examples
 
     def _vectors(self) -> list[Path]:
