@@ -132,8 +132,6 @@ def train(
     baseline = baseline and has_baseline(splits, settings)
     watch = _watch(log, settings)
     check_splits(splits)
-    if not (chosen or sources or unlabelled):
-        suggest_vectors(splits, settings)
     splits, trained = more.used(splits, settings)
     sources += trained
     try:
@@ -151,6 +149,8 @@ def train(
     fitted.artifact.metrics.update(more.recorded)
     artifact = save_and_score(fitted, splits, out, command=command, baseline=baseline)
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
+    if not (chosen or sources):
+        suggest_vectors(splits, settings)
     if fitted.interrupted:
         exit_stopped(out)
 
