@@ -150,6 +150,12 @@ class TrainConfig(Section):
     label_smoothing: float = setting(
         0.0, "probability spread evenly over all labels", low=0, high=0.99
     )
+    soft_weight: float = setting(
+        0.5, "share of soft labels in the loss of a text that has a label, too", low=0, high=1
+    )
+    soft_temperature: float = setting(
+        2.0, "temperature that soft labels are softened with", low=0.1, high=100
+    )
     class_weight: ClassWeight = setting(
         "none", "`balanced` gives every label the same total weight, however rare it is"
     )

@@ -20,6 +20,7 @@ from fathomer.columns import checked_labels, checked_texts, column_names
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
+from fathomer.data.soft_labels import check_soft_labels, with_soft_labels
 from fathomer.errors import ArtifactError, DataError
 from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
@@ -91,13 +92,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Iterable[Any] | None = None,
         sample_weight: ArrayLike | None = None,
         *,
+        soft_labels: ArrayLike | None = None,
         validation: tuple[Iterable[str], Iterable[Any]] | None = None,
     ) -> Self:
         """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text.
 
         Without ``y``, ``X`` is a table with the columns ``text`` and ``label``. The model is scored
         after every epoch, and calibrated, on the texts and labels of ``validation``, or else on
-        a part of the training texts that is held out.
+        a part of the training texts that is held out. ``soft_labels`` has one row per text:
+        a teacher's probabilities of the labels, in the order of ``numpy.unique(y)``.
         """
         texts, labels = _checked_pairs(X, y)
         held_out = None
@@ -105,7 +108,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             held_out = _examples(*_checked_pairs(*validation))
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         start = first.artifact if first else None
-        examples = self._weighted(texts, labels, sample_weight)
+        examples = self._weighted(texts, labels, sample_weight, soft_labels)
         recipe = self._recipe(examples, start)
         fitted = fit(
             examples,
@@ -181,7 +184,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.predictor_ = Predictor(replace(artifact, metrics=metrics))
 
     def _weighted(
-        self, texts: list[str], labels: NDArray[Any], sample_weight: ArrayLike | None
+        self,
+        texts: list[str],
+        labels: NDArray[Any],
+        sample_weight: ArrayLike | None,
+        soft_labels: ArrayLike | None,
     ) -> Examples:
         examples = _examples(texts, labels)
         if sample_weight is not None:
@@ -190,6 +197,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = compute_sample_weight(dict(self.class_weight), labels)
             before = 1.0 if examples.weights is None else examples.weights
             examples = examples.weighted(weights * before)
+        if soft_labels is not None:
+            names = [str(label) for label in np.unique(labels).tolist()]
+            soft = check_soft_labels(soft_labels, shape=(len(texts), len(names)))
+            examples = with_soft_labels(examples, soft[:, np.argsort(names)])
         return examples
 
     def _vectors(self) -> list[Path]:

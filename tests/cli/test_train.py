@@ -129,6 +129,7 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
     ]
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
     assert config["recipe"]["model"]["ngrams"] is True
+    assert "with fewer than 20,000 texts, --vectors wordllama is usually better" in err
 
 
 def test_tfidf_itself_is_trained_without_settings_or_another_baseline(run, data):

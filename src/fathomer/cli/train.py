@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathomer.cli.more_texts import MoreTexts, SoftLabelsFile, TeacherFolder, Unlabelled
 from fathomer.cli.options import (
     Data,
     DataDir,
@@ -110,6 +111,9 @@ def train(
     test: Test = None,
     fold: Fold = None,
     folds: Folds = None,
+    unlabelled: Unlabelled = None,
+    teacher: TeacherFolder = None,
+    soft_labels: SoftLabelsFile = None,
     data_dir: DataDir = None,
     device: Device = "cpu",
     processes: Processes = None,
@@ -158,14 +162,18 @@ def train(
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
+    more = MoreTexts(
+        data, out, options, unlabelled=unlabelled, teacher=teacher, soft_labels=soft_labels,
+        data_dir=data_dir,
+    )  # fmt: skip
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
     announce(splits.source, sources)
     stopped = out / CHECKPOINT if resume else None
     settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
     baseline = baseline and has_baseline(splits, settings)
     watch = _watch(log, settings)
-    if not (chosen or sources):
-        suggest_vectors(splits, settings)
+    splits, trained = more.used(splits, settings)
+    sources += trained
     try:
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=sources,
@@ -179,8 +187,11 @@ def train(
             raise
         exit_stopped(out)
     command = shlex.join([*program.split(), *sys.argv[1:]])
+    fitted.artifact.metrics.update(more.recorded)
     artifact = save_and_score(fitted, splits, out, command=command, baseline=baseline)
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
+    if not (chosen or sources):
+        suggest_vectors(splits, settings)
     if fitted.interrupted:
         exit_stopped(out)
 

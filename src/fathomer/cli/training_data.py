@@ -76,8 +76,8 @@ def suggest_vectors(splits: Splits, recipe: "Recipe") -> None:
     if uses_vectors and len(splits.source.train) < SMALL_DATA:
         install = "" if wordllama_folder() else " (pip install 'fathomer[vectors]')"
         messages_console().print(
-            f"no word vectors: with fewer than {SMALL_DATA:,} texts, --vectors wordllama is "
-            f"usually better{install}"
+            f"trained without word vectors; with fewer than {SMALL_DATA:,} texts, "
+            f"--vectors wordllama is usually better{install}"
         )
 
 

@@ -94,6 +94,10 @@ class Examples:
     """Weight of each example in training; if ``None``, all weigh the same."""
     multi_label: bool = False
     """Whether a text may have several labels, or none."""
+    soft: NDArray[np.float32] | None = None
+    """Soft labels: one probability per label, in the labels' sorted order."""
+    given: NDArray[np.bool_] | None = None
+    """With soft labels, whether an example has its own label, too, or only the soft one."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -141,8 +145,15 @@ class Examples:
             items = self.items.take(indices)
         else:
             items = [self.items[index] for index in indices]
-        weights = None if self.weights is None else self.weights[np.asarray(indices, dtype=int)]
-        return replace(self, items=items, skipped={}, weights=weights)
+        rows = np.asarray(indices, dtype=int)
+        return replace(
+            self,
+            items=items,
+            skipped={},
+            weights=None if self.weights is None else self.weights[rows],
+            soft=None if self.soft is None else self.soft[rows],
+            given=None if self.given is None else self.given[rows],
+        )
 
     def weighted(self, weights: ArrayLike) -> "Examples":
         """Return the same examples with these training weights."""

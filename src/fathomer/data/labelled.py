@@ -30,6 +30,10 @@ class LabelledTexts:
     """Weight of each text in the training loss, 1 on average."""
     depths: NDArray[np.int16] | None = None
     """Target depth of each word, one text after another, if depth is supervised."""
+    soft: NDArray[np.float32] | None = None
+    """Soft labels: one probability per label."""
+    given: NDArray[np.bool_] | None = None
+    """With soft labels, whether a text has its own label, too."""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -48,7 +52,7 @@ def encode_examples(
     else:
         targets = np.fromiter(map(index_of.__getitem__, examples.labels), dtype=np.int64)
     texts = encode_texts((example.text for example in examples), tokenizer, config)
-    return LabelledTexts(texts, targets)
+    return LabelledTexts(texts, targets, soft=examples.soft, given=examples.given)
 
 
 def check_labels(examples: Examples, labels: Collection[str]) -> None:

@@ -18,6 +18,7 @@ from fathomer.train.prepare import Prepared, build_network
 from fathomer.train.processes import ProcessGroup
 
 _TEXTS = ("ids", "starts", "unknown")
+_OPTIONAL = ("weights", "depths", "soft", "given")
 _TENSORS = ("fixed/", "network/", "adam/")
 
 
@@ -39,7 +40,7 @@ def send_run(processes: ProcessGroup, prepared: Prepared, state: TrainingState) 
     arrays = {name: tensor.numpy(force=True) for name, tensor in tensors.items()}
     arrays |= {f"texts/{name}": getattr(data.texts, name) for name in _TEXTS}
     arrays["targets"] = data.targets
-    optional = {"weights": data.weights, "depths": data.depths}
+    optional = {name: getattr(data, name) for name in _OPTIONAL}
     arrays |= {name: array for name, array in optional.items() if array is not None}
     values = {
         "recipe": prepared.recipe.updated({"model": {"ngrams": False}}).to_dict(),
@@ -66,7 +67,7 @@ def receive_run(processes: ProcessGroup, *, device: str) -> tuple[Prepared, Trai
     fixed = {name.removeprefix("fixed/"): tensor for name, tensor in tensors.items()}
     network.load_state_dict(fixed, strict=False)
     texts = EncodedTexts(*(arrays[f"texts/{name}"] for name in _TEXTS))
-    data = LabelledTexts(texts, arrays["targets"], arrays.get("weights"), arrays.get("depths"))
+    data = LabelledTexts(texts, arrays["targets"], *map(arrays.get, _OPTIONAL))
     state = TrainingState.start(network.to(find_device(processes.device(device))))
     state.load_tensors(tensors)
     state.rollbacks = values["rollbacks"]

@@ -213,6 +213,9 @@ def add_gradients(
     with mixed_precision(config.precision):
         output = network(batch, depths=taken)
     losses = text_losses(output.logits.float(), targets, config.label_smoothing)
+    if data.soft is not None and data.given is not None:
+        soft, given = (torch.from_numpy(a[indices]).to(device) for a in (data.soft, data.given))
+        losses = mixed_losses(losses, output.logits.float(), soft, given, config)
     if data.weights is not None:
         losses = losses * torch.from_numpy(data.weights[indices]).to(device)
     loss = losses.sum() / mean_texts
@@ -258,6 +261,23 @@ def with_noise(depths: Tensor, max_depth: int) -> Tensor:
     """Replace the depths of some words by random ones."""
     random = torch.randint_like(depths, 1, max_depth + 1)
     return torch.where(torch.rand(depths.shape, device=depths.device) < DEPTH_NOISE, random, depths)
+
+
+def mixed_losses(
+    losses: Tensor, logits: Tensor, soft: Tensor, given: Tensor, config: TrainConfig
+) -> Tensor:
+    """Mix the losses with those of soft labels; texts without a label of their own have only these.
+
+    Hinton et al., 2015, "Distilling the Knowledge in a Neural Network": both distributions are
+    softened by a temperature T, and the loss is multiplied by T² to keep the size of its gradient.
+    """
+    temperature = config.soft_temperature
+    wanted = soft.pow(1 / temperature)
+    wanted = wanted / wanted.sum(1, keepdim=True)
+    found = functional.log_softmax(logits / temperature, dim=1)
+    soft_losses = functional.kl_div(found, wanted, reduction="none").sum(1) * temperature**2
+    share = torch.where(given, config.soft_weight, 1.0)
+    return (1 - share) * losses + share * soft_losses
 
 
 def count_correct(logits: Tensor, targets: Tensor) -> Tensor:

@@ -81,6 +81,9 @@ def prepare(
     vectors_found = None
     labels = start.labels if start else tuple(examples.label_counts)
     _check_number(labels, multi_label=examples.multi_label)
+    if examples.soft is not None and examples.soft.shape[1] != len(labels):
+        found = examples.soft.shape[1]
+        raise DataError(f"soft labels for {found} labels, but the model has {len(labels)}")
     if held_out is None and recipe.train.held_out > 0:
         examples, held_out = split_stratified(
             examples, fraction=recipe.train.held_out, seed=recipe.train.seed
@@ -261,7 +264,8 @@ def _fingerprinted(prepared: Prepared) -> Iterator[bytes]:
     for data in (prepared.train, prepared.held_out):
         if data is not None:
             texts = data.texts
-            for array in (texts.ids, texts.starts, texts.unknown, data.targets, data.weights):
+            arrays = texts.ids, texts.starts, texts.unknown, data.targets, data.weights
+            for array in (*arrays, data.soft, data.given):
                 if array is not None:
                     yield from (piece.tobytes() for piece in pieces(np.asarray(array)))
     vectors = prepared.network.word_vectors

@@ -1,0 +1,150 @@
+"""A teacher: a fine-tuned Hugging Face sequence classifier that gives texts their soft labels.
+
+Its answers are appended to a file as they come, so that an interrupted run does not ask twice.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fathomer.errors import ConfigError, MissingFileError, require
+from fathomer.files import sha256_of
+
+BATCH_SUBWORDS = 4096
+LONGEST = 512
+"""Subwords of a text that the teacher reads."""
+
+
+class Teacher:
+    """A sequence classifier with the order of the student's labels."""
+
+    def __init__(self, folder: Path, labels: Sequence[str]) -> None:
+        self.folder = folder
+        names = _label_names(folder)
+        if sorted(names) != sorted(labels):
+            raise ConfigError(
+                f"{folder}: its labels are {', '.join(names)}, those of the data are "
+                f"{', '.join(labels)}; name them in id2label of its config.json"
+            )
+        self.columns = [names.index(label) for label in labels]
+        self.fingerprint = _fingerprint(folder, labels)
+        self._loaded: tuple[Any, Any] | None = None
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        cache: Path,
+        *,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Return the probabilities of the labels for each text, in the student's order."""
+        known = _read_answers(cache, self.fingerprint)
+        keys = [_key(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            _start_file(cache, self.fingerprint, known)
+            with cache.open("a", encoding="utf-8") as file:
+                for answered in self._batches(new):
+                    known |= answered
+                    lines = (json.dumps({"text": k, "p": p}) for k, p in answered.items())
+                    file.write("".join(f"{line}\n" for line in lines))
+                    file.flush()
+                    progress(len(known))
+        return np.array([known[key] for key in keys], dtype=np.float32)
+
+    def _batches(self, texts: dict[str, str]) -> Iterator[dict[str, list[float]]]:
+        """Yield the answers to batches of texts of about the same length, longest first."""
+        tokenizer, network = self._load()
+        keys = list(texts)
+        longest = min(LONGEST, tokenizer.model_max_length)
+        ids = tokenizer(list(texts.values()), truncation=True, max_length=longest)["input_ids"]
+        order = sorted(range(len(keys)), key=lambda row: -len(ids[row]))
+        while order:
+            count = max(1, BATCH_SUBWORDS // max(1, len(ids[order[0]])))
+            rows, order = order[:count], order[count:]
+            batch = tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
+            with torch.inference_mode():
+                logits = network(**batch).logits.float()
+            found = logits.softmax(1)[:, self.columns].double().tolist()
+            yield {
+                keys[row]: [round(p, 6) for p in each]
+                for row, each in zip(rows, found, strict=True)
+            }
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            transformers = require("transformers", "vectors")
+            transformers.utils.logging.disable_progress_bar()
+            transformers.utils.logging.set_verbosity_error()
+            kinds = transformers.AutoTokenizer, transformers.AutoModelForSequenceClassification
+            try:
+                tokenizer, network = (
+                    kind.from_pretrained(self.folder, local_files_only=True) for kind in kinds
+                )
+            except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+                reason = str(error).strip().partition("\n")[0]
+                raise ConfigError(f"{self.folder}: cannot be loaded ({reason})") from None
+            self._loaded = tokenizer, network.float().eval()
+        return self._loaded
+
+
+def _label_names(folder: Path) -> list[str]:
+    """Return the labels of a sequence classifier, in its own order."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise MissingFileError(f"{folder}: not a sequence classifier (it has no config.json)")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        kinds = config.get("architectures") or ["nothing"]
+        names = [str(label) for _, label in sorted(_numbered(config.get("id2label") or {}))]
+    except (ValueError, AttributeError) as error:
+        raise ConfigError(f"{path}: not the settings of a model ({error})") from None
+    if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+        raise ConfigError(
+            f"{folder}: not a sequence classifier (its config.json names {kinds[0]}); fine-tune one"
+        )
+    return names
+
+
+def _numbered(labels: dict[str, Any]) -> list[tuple[int, Any]]:
+    return [(int(number), label) for number, label in labels.items()]
+
+
+def _fingerprint(folder: Path, labels: Sequence[str]) -> str:
+    """Return a hash of the teacher's weights and of the order of the answers."""
+    sums = [sha256_of(file) for file in sorted(folder.glob("*.safetensors"))]
+    return sha256("\n".join([*sums, *labels]).encode()).hexdigest()[:16]
+
+
+def _key(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
+    """Return the answers of this teacher in a file; a line that was cut off is ignored."""
+    answers: dict[str, list[float]] = {}
+    if not path.is_file():
+        return answers
+    head, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    if head != json.dumps({"teacher": fingerprint}):
+        return answers
+    for line in lines:
+        try:
+            found = json.loads(line)
+            answers[found["text"]] = found["p"]
+        except (ValueError, KeyError, TypeError):
+            continue
+    return answers
+
+
+def _start_file(path: Path, fingerprint: str, known: dict[str, list[float]]) -> None:
+    """Write the head of the file and the answers that are known already."""
+    lines = [json.dumps({"teacher": fingerprint})]
+    lines += [json.dumps({"text": key, "p": p}) for key, p in known.items()]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -1,0 +1,124 @@
+"""A teacher's answers: in the student's order, and never asked for twice."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from fathomer.config import TrainConfig
+from fathomer.data.soft_labels import with_soft_labels
+from fathomer.errors import FathomerError
+from fathomer.estimator import TextClassifier
+from fathomer.train.fit import fit
+from fathomer.train.loop import mixed_losses
+from fathomer.train.teacher import Teacher
+from tests.text.encoders import write_encoder
+from tests.tiny import TINY, tiny_examples
+
+LABELS = ["negative", "positive"]
+TEXTS = ["good film .", "bad", "a film that is bad and good", "", "good film ."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("teacher") / "t", labels=LABELS[::-1])
+
+
+def test_the_answers_are_those_of_the_classifier_in_the_order_of_our_labels(folder, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    found = Teacher(folder, LABELS).answer(TEXTS, tmp_path / "answers.jsonl")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    network = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    for text, row in zip(TEXTS, found, strict=True):
+        with torch.inference_mode():
+            logits = network(**tokenizer(text, return_tensors="pt")).logits[0]
+        np.testing.assert_allclose(row, logits.softmax(0).flip(0).numpy(), atol=1e-5)
+
+
+def test_an_interrupted_run_does_not_ask_twice(folder, tmp_path, monkeypatch):
+    path = tmp_path / "answers.jsonl"
+    whole = Teacher(folder, LABELS).answer(TEXTS, path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")  # cut off
+    asked = []
+    teacher = Teacher(folder, LABELS)
+    batches = teacher._batches
+    monkeypatch.setattr(teacher, "_batches", lambda new: asked.extend(new) or batches(new))
+    np.testing.assert_array_equal(teacher.answer(TEXTS, path), whole)
+    assert len(asked) == 2
+    monkeypatch.setattr(teacher, "_batches", None)  # everything is known now
+    np.testing.assert_array_equal(teacher.answer(TEXTS, path), whole)
+    assert len(path.read_text(encoding="utf-8").splitlines()) == len(lines)
+
+
+def test_answers_of_another_teacher_are_not_used(folder, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"teacher": "other"}\n{"text": "x", "p": [1, 0]}\n', encoding="utf-8")
+    Teacher(folder, LABELS).answer(TEXTS[:1], path)
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_what_is_no_teacher_is_one_line(folder, tmp_path):
+    encoder = write_encoder(tmp_path / "encoder")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("[", encoding="utf-8")
+    for path, labels, problem in (
+        (tmp_path / "none", LABELS, "it has no config.json"),
+        (encoder, LABELS, "not a sequence classifier (its config.json names BertModel)"),
+        (tmp_path / "broken", LABELS, "not the settings of a model"),
+        (folder, ["a", "b"], "its labels are positive, negative, those of the data are a, b"),
+    ):
+        with pytest.raises(FathomerError) as caught:
+            Teacher(path, labels)
+        assert problem in str(caught.value)
+
+
+def test_the_mixed_loss_is_that_of_hard_and_soft_labels():
+    config = TrainConfig(soft_weight=0.25, soft_temperature=2.0)
+    logits, soft = torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.tensor([[0.9, 0.1], [0.0, 1.0]])
+    hard = functional.cross_entropy(logits, torch.tensor([0, 1]), reduction="none")
+    given = torch.tensor([True, False])
+    found = mixed_losses(hard, logits, soft, given, config)
+    wanted = soft[0].sqrt() / soft[0].sqrt().sum()
+    kl = (wanted * (wanted.log() - (logits[0] / 2).log_softmax(0))).sum()
+    assert found[0].item() == pytest.approx(float(0.75 * hard[0] + 0.25 * 4 * kl), rel=1e-5)
+    assert found[1].item() == pytest.approx(-4 * float((logits[1] / 2).log_softmax(0)[1]), rel=1e-5)
+
+
+def test_a_student_learns_from_soft_labels_alone():
+    """The hard labels are all wrong and weigh nothing."""
+    examples = tiny_examples()
+    truth = np.array([[label == name for name in LABELS] for label in examples.labels])
+    flipped = [
+        each._replace(label=LABELS[row.argmin()]) for each, row in zip(examples, truth, strict=True)
+    ]
+    wrong = with_soft_labels(replace(examples, items=flipped), truth.astype(np.float32))
+    recipe = TINY.updated({"train": {"soft_weight": 1.0, "held_out": 0.0, "epochs": 8}})
+    artifact = fit(wrong, recipe).artifact
+    assert artifact.metrics["history"][-1]["accuracy"] < 0.2  # against the wrong labels
+
+
+def test_the_estimator_takes_soft_labels_in_the_order_of_its_classes():
+    examples = tiny_examples()
+    texts = [example.text for example in examples]
+    labels = [10 if label == "positive" else 9 for label in examples.labels]  # "10" < "9"
+    soft = [[0.02, 0.98] if label == 10 else [0.98, 0.02] for label in labels]
+    settings = {name: value for name, value in TINY.changed_values().items() if "." in name}
+    settings |= {"train.soft_weight": 1.0, "train.epochs": 8}
+    for name in ("model.max_depth", "model.hidden_size"):
+        settings.pop(name)
+    classifier = TextClassifier(max_depth=4, hidden_size=12, settings=settings)
+    classifier.fit(texts, labels, soft_labels=soft)
+    assert classifier.score(texts, labels) > 0.9
+    with pytest.raises(FathomerError, match="expected 60 rows of 2"):
+        classifier.fit(texts, labels, soft_labels=[[1.0]] * 60)
+
+
+def test_the_cache_is_readable_json(folder, tmp_path):
+    Teacher(folder, LABELS).answer(TEXTS[:2], tmp_path / "a.jsonl")
+    head, *rows = map(json.loads, (tmp_path / "a.jsonl").read_text("utf-8").splitlines())
+    assert set(head) == {"teacher"}
+    assert [set(row) for row in rows] == [{"text", "p"}] * 2
