@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fathomer.cli.evaluation_data import open_evaluation_data
-from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
+from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Settings, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
 from fathomer.cli.train import train
@@ -33,6 +33,10 @@ Keep = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs that are left.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A method or model; may be repeated. All of ours if none."),
+]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a chart.")]
 
 app = new_app("experiments")
@@ -201,6 +205,65 @@ def depths(
         print_json({"model": model, **source.describe(), **found.to_dict()})
     else:
         print_depths(found)
+
+
+@app.command()
+def curves(
+    corpora: Annotated[list[str], typer.Argument(metavar="DATA...", help="Corpora or files.")],
+    out: Annotated[Path, typer.Option(metavar="F.jsonl", help="File of results.")],
+    method: Methods = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of trainings per method.")] = 3,
+    every: Annotated[int, typer.Option(min=1, help="Use every N-th text only.")] = 1,
+    set_: Settings = None,
+    vectors: Vectors = None,
+    data_dir: DataDir = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Compare ways to find the depths of words: accuracy against average depth.
+
+    Every method is trained with the same settings. After an interruption, the same command
+    continues.
+
+    Example: python -m experiments curves demo trec --out curves.jsonl --plot curves.png
+    """
+    from experiments.depth_curves import (
+        METHODS,
+        check_methods,
+        open_corpus,
+        read_trials,
+        run_trials,
+        starting_settings,
+    )
+    from experiments.depth_curves_output import draw_curves, table_of
+    from fathomer.cli.output import print_table
+    from fathomer.data.datasets import find_vectors
+    from fathomer.errors import require
+    from fathomer.files import check_writable
+
+    if plot:
+        require("matplotlib", "plots")
+        check_writable(plot)
+    check_methods(method or [])
+    check_writable(out)
+    vectors_file = find_vectors(vectors, data_dir) if vectors else None
+    with _interruptible():
+        for corpus in corpora:
+            dataset = open_corpus(corpus, every=every, data_dir=data_dir)
+            recipe = starting_settings(dataset).with_settings(set_ or [])
+            for trial in run_trials(
+                dataset, recipe, methods=method or METHODS, seeds=seeds, out=out,
+                vectors=vectors_file,
+            ):  # fmt: skip
+                messages_console().print(f"{corpus}: {trial.method}, seed {trial.seed} done")
+    trials = read_trials(out)
+    if plot:
+        draw_curves(trials, plot)
+    header, rows = table_of(trials)
+    if as_json:
+        print_json({"rows": [dict(zip(header, row, strict=True)) for row in rows]})
+    else:
+        print_table(header, rows, right=2)
 
 
 def _print_names(runs: int, left: list[str], *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import torch
 
 import fathomer
 from fathomer.artifact import FORMAT, Artifact
-from fathomer.errors import ArtifactError, MissingFileError
+from fathomer.errors import ArtifactError, DepthError, MissingFileError
 from fathomer.files import sha256_of
 from fathomer.text.tokenizer import Tokenizer
 from tests.tiny import tiny_artifact
@@ -187,6 +187,12 @@ def test_settings_that_do_not_fit_the_weights_are_refused_in_one_line(folder, ch
     with pytest.raises(ArtifactError, match="not a model that can be loaded") as caught:
         fathomer.load(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_the_first_version_has_no_depth_budgets():
+    predictor = fathomer.load(FIRST_VERSION / "model")
+    with pytest.raises(DepthError, match="no table of depth budgets; train it with --target-depth"):
+        predictor.predict(["a good film"], depth_budget=2)
 
 
 def test_a_model_of_the_first_version_loads_and_answers_the_same():

@@ -22,7 +22,14 @@ from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
 from tests.model.networks import RAGGED, random_network, random_texts
 from tests.model.networks import packed as packed_ids
-from tests.tiny import TINY, tagged, tagged_artifact, tiny_artifact, tiny_examples
+from tests.tiny import (
+    TINY,
+    supervised_artifact,
+    tagged,
+    tagged_artifact,
+    tiny_artifact,
+    tiny_examples,
+)
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
@@ -145,6 +152,16 @@ def test_the_file_runs_and_describes_itself(run, tmp_path):
     np.testing.assert_allclose(
         probabilities, [list(p.probabilities.values()) for p in expected], atol=1e-6
     )
+
+
+def test_a_model_with_supervised_depth_has_its_depths_in_the_graph(tmp_path):
+    predictor = Predictor(supervised_artifact())
+    export(predictor, tmp_path / "model.onnx")
+    texts = ["the film was not bad at all, but I did not like the hotel"]
+    packed = pack_texts(texts, predictor.artifact)._asdict()
+    _, depths = session_of(str(tmp_path / "model.onnx")).run(None, packed)
+    assert depths.tolist() == [word.depth for word in predictor.predict(texts)[0].words]
+    assert len(set(depths.tolist())) > 1
 
 
 def test_a_multi_label_model_can_be_exported(tmp_path):

@@ -15,7 +15,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub is not 
 import fathomer  # noqa: E402
 import fathomer.hub  # noqa: E402
 from fathomer.errors import ArtifactError, ConfigError, MissingExtraError  # noqa: E402
-from tests.tiny import SIGNS, tagged, tagged_artifact, tiny_artifact  # noqa: E402
+from tests.tiny import SIGNS, supervised_artifact, tagged, tagged_artifact, tiny_artifact  # noqa: E402
 
 TEXTS = ["The film was lovely.", "", "Qzxv häßlich film", "bad", "good " * 80]
 
@@ -34,6 +34,17 @@ def test_a_pipeline_returns_the_answers_of_the_predictor(folder, batch_size):
         scores = {item["label"]: item["score"] for item in found}
         assert scores == pytest.approx(answer.probabilities, abs=1e-5)
         assert found[0]["label"] == answer.label
+
+
+def test_a_pipeline_reads_at_the_depth_that_the_model_was_trained_to(tmp_path):
+    supervised_artifact().save(tmp_path)
+    ask = transformers.pipeline("text-classification", model=str(tmp_path))
+    [expected] = fathomer.load(tmp_path).predict(["the film was not bad at all"])
+    [other] = fathomer.load(tmp_path).predict(["the film was not bad at all"], depth_budget=9)
+    [found] = ask(["the film was not bad at all"], top_k=None)
+    scores = {item["label"]: item["score"] for item in found}
+    assert scores == pytest.approx(expected.probabilities, abs=1e-5)
+    assert scores != pytest.approx(other.probabilities, abs=1e-5)
 
 
 def test_a_pipeline_returns_multi_label_probabilities(tmp_path):
