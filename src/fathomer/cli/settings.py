@@ -8,7 +8,11 @@ from fathomer.cli.output import messages_console
 from fathomer.config import Recipe
 
 if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
     from fathomer.cli.training_data import Splits
+
+CONTINUED_EPOCHS = 3
+"""Epochs of a model that is trained further on new texts: more would forget more of the old ones."""
 
 
 class Changes:
@@ -71,3 +75,8 @@ def automatic_settings(
     if not is_direct(settings.model.name):
         messages_console().print(describe(settings, size))
     return settings
+
+
+def continued_recipe(start: "Artifact") -> Recipe:
+    """Return the settings for training a model further on new texts: its own, with few epochs."""
+    return start.recipe.updated({"train": {"epochs": CONTINUED_EPOCHS, "minutes": 0.0}})

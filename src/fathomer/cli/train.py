@@ -25,8 +25,9 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console
-from fathomer.cli.settings import Changes, automatic_settings
-from fathomer.cli.training_data import announce, has_baseline, read_splits
+from fathomer.cli.runner import UsageError
+from fathomer.cli.settings import Changes, automatic_settings, continued_recipe
+from fathomer.cli.training_data import announce, has_baseline, read_splits, warn_of_forgetting
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, did_you_mean, require
@@ -34,7 +35,7 @@ from fathomer.errors import ConfigError, did_you_mean, require
 if TYPE_CHECKING:
     from fathomer.train.fit import Watch
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to save the model in.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save the model in.")]
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")]
 MatchParameters = Annotated[
     bool,
@@ -46,6 +47,14 @@ RecipeName = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+Continue = Annotated[
+    Path | None,
+    typer.Option(
+        "--continue",
+        metavar="DIR",
+        help="Train this model further on new texts; it is replaced, unless --out is given.",
+    ),
+]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the model or stopped training in the folder.")
 ]
@@ -72,7 +81,7 @@ Minutes = Annotated[
 def train(
     context: typer.Context,
     data: Data,
-    out: Out,
+    out: Out = None,
     model: Model = None,
     match_parameters: MatchParameters = False,
     recipe: RecipeName = None,
@@ -84,6 +93,7 @@ def train(
     seed: Seed = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
+    continue_: Continue = None,
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
@@ -107,7 +117,10 @@ def train(
     best epoch so far, or the last one if train.keep=last.
 
     Example: fathomer train reviews.csv --out model --test test.csv
+
+    Example: fathomer train --continue model new.csv
     """
+    from fathomer.artifact import Artifact
     from fathomer.data.datasets import find_vectors
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
@@ -118,9 +131,15 @@ def train(
         set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
         batch_size=batch_size, learning_rate=learning_rate,
     )  # fmt: skip
-    chosen = chosen_recipe(data, recipe)
+    if out is None and continue_ is None:
+        raise UsageError("Missing option '--out'.", ctx=context)  # type: ignore[call-arg]
+    start = Artifact.load(continue_) if continue_ else None
+    replaces = overwrite or out is None
+    out = out or continue_
+    assert out is not None
+    chosen = continued_recipe(start) if start else chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
-    check_folder(out, resume=resume, overwrite=overwrite)
+    check_folder(out, resume=resume, overwrite=replaces)
     log = _epoch_log(track, out)
     vectors_file = find_vectors(vectors, data_dir) if vectors else None
     multi_label = multi_label or given.model.multi_label
@@ -128,15 +147,17 @@ def train(
     read = partial(open_dataset, options=options, data_dir=data_dir)
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
     announce(splits.source, vectors_file)
+    if start:
+        warn_of_forgetting(start, splits.source.train)
     stopped = out / CHECKPOINT if resume else None
     settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
-    baseline = baseline and has_baseline(splits, settings)
+    baseline = baseline and start is None and has_baseline(splits, settings)
     watch = _watch(log, settings)
     try:
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=vectors_file,
-            match_parameters=match_parameters, folder=out, resume=resume, device=device,
-            watch=watch,
+            start=start, match_parameters=match_parameters, folder=out, resume=resume,
+            device=device, watch=watch,
         )  # fmt: skip
     except KeyboardInterrupt:  # before the first epoch or after the last
         if not (out / CHECKPOINT).exists():

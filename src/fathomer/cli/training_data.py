@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fathomer.cli.output import messages_console
 
 if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
     from fathomer.config import Recipe
     from fathomer.data.examples import Examples
     from fathomer.data.opening import Dataset
@@ -69,3 +70,11 @@ def announce(source: "Dataset", vectors: Path | None) -> None:
         messages.print(line)
     if vectors:
         messages.print(f"reading {vectors.name} ...")
+
+
+def warn_of_forgetting(start: "Artifact", examples: "Examples") -> None:
+    """Print what a model that is trained on new texts only may lose."""
+    from fathomer.train.fit import unseen_labels
+
+    advice = "what the new texts do not show may be forgotten: evaluate the model on old ones, too"
+    messages_console().print(f"warning: {unseen_labels(start, examples) or advice}")

@@ -91,7 +91,7 @@ def fit(
         metrics["vectors"] = prepared.vectors_found.to_dict()
     if prepared.network.ngrams is not None:
         metrics |= _tuned_ngrams(prepared, prepared.network.ngrams)
-    return Fitted(_calibrated_artifact(prepared, metrics), interrupted)
+    return Fitted(_calibrated_artifact(prepared, metrics, start), interrupted)
 
 
 @contextmanager
@@ -143,16 +143,20 @@ def _metrics(state: TrainingState, settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _calibrated_artifact(prepared: Prepared, metrics: dict[str, Any]) -> Artifact:
-    calibration = _calibrate(prepared, metrics)
+def _calibrated_artifact(
+    prepared: Prepared, metrics: dict[str, Any], start: Artifact | None
+) -> Artifact:
+    """Calibrate the model; one that continues another keeps its calibration if there is none."""
+    temperature, thresholds = (start.temperature, start.thresholds) if start else (1.0, None)
+    calibration = _calibrate(prepared, metrics, otherwise=temperature)
     return Artifact(
         recipe=prepared.recipe,
         labels=prepared.labels,
         tokenizer=prepared.tokenizer,
         network=prepared.network,
         metrics=metrics,
-        temperature=calibration.temperature if calibration else 1.0,
-        thresholds=calibration.thresholds if calibration else None,
+        temperature=calibration.temperature if calibration else temperature,
+        thresholds=calibration.thresholds if calibration else thresholds,
     )
 
 
@@ -167,7 +171,9 @@ def _tuned_ngrams(prepared: Prepared, ngrams: NgramRegression) -> dict[str, Any]
     return metrics | {"ngrams": {"share": float(ngrams.share), "count": len(ngrams.keys)}}
 
 
-def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:
+def _calibrate(
+    prepared: Prepared, metrics: dict[str, Any], *, otherwise: float
+) -> Calibration | None:
     """Calibrate on the held-out part, and add the effect to the metrics."""
     if not (prepared.recipe.train.calibrate and prepared.held_out):
         return None
@@ -178,11 +184,22 @@ def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | Non
         data.targets,
         prepared.labels,
         batch_words=prepared.recipe.train.batch_words,
+        otherwise=otherwise,
     )
     metrics["calibration"] = calibration and calibration.to_dict()
     if calibration:
         metrics["held_out"] = calibration.after.to_dict()
     return calibration
+
+
+def unseen_labels(start: Artifact, examples: Examples) -> str | None:
+    """Return a warning if new texts lack labels of the model that is trained on them."""
+    found = set(examples.label_counts)
+    missing = [repr(label) for label in start.labels if label not in found]
+    if not missing:
+        return None
+    labels = f"label {missing[0]}" if len(missing) == 1 else f"labels {', '.join(missing)}"
+    return f"no new text has the {labels}: the model may forget {'it' if len(missing) == 1 else 'them'}"
 
 
 def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False) -> None:
