@@ -150,7 +150,11 @@ def train(
     if start:
         warn_of_forgetting(start, splits.source.train)
     stopped = out / CHECKPOINT if resume else None
-    settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
+    settings = (
+        given
+        if chosen
+        else automatic_settings(splits, changes, checkpoint=stopped, suggest=vectors_file is None)
+    )
     baseline = baseline and start is None and has_baseline(splits, settings)
     watch = _watch(log, settings)
     try:
