@@ -1,8 +1,10 @@
 """Answers for a whole file: what is written, and that a run can be interrupted and resumed."""
 
 import csv
+import errno
 import io
 import json
+import os
 from itertools import islice
 
 import pytest
@@ -302,3 +304,25 @@ def test_chunks_are_bounded_by_texts_and_by_characters(tmp_path, monkeypatch):
     (tmp_path / "in.txt").write_text("123456\n" * 3 + "\n" * 16 + "x" * 50, encoding="utf-8")
     chunks = chunked(input_rows(request_for("in.txt", tmp_path)))
     assert [len(chunk) for chunk in chunks] == [2, 7, 7, 4]
+
+
+def test_a_full_disk_is_named_and_the_run_can_be_resumed(tmp_path, monkeypatch):
+    write_input(tmp_path)
+    whole = answer("in.csv", tmp_path)
+    (tmp_path / "out.csv").unlink()
+    fsync, synced = os.fsync, []
+
+    def fill_up(number):
+        synced.append(number)
+        if len(synced) > 8:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(number)
+
+    with monkeypatch.context() as full:
+        full.setattr("fathomer.files.os.fsync", fill_up)
+        with pytest.raises(DataError) as caught:
+            answer("in.csv", tmp_path)
+    assert str(caught.value).endswith("; make room; 21 answers are kept, --resume continues")
+    assert str(caught.value).startswith(f"{tmp_path / 'out.csv.partial'}")
+    assert "No space left on device" in str(caught.value)
+    assert answer("in.csv", tmp_path, resume=True) == whole

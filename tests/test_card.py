@@ -33,6 +33,11 @@ def test_the_depths_are_those_of_the_test_texts_if_there_are_any():
     assert card.index("| held out |") < card.index("| test |")
 
 
+def test_the_card_says_what_transformers_needs():
+    card = card_of(tiny_artifact())
+    assert card.index("import fathomer.hub") < card.index("from transformers import pipeline")
+
+
 def test_what_was_not_measured_is_not_shown():
     artifact = tiny_artifact()
     for metrics in ({}, {"held_out": None}):

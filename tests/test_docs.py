@@ -13,6 +13,8 @@ import fathomer
 from fathomer.cli import app
 from fathomer.config import Recipe
 from fathomer.recipes import shipped_recipes
+from tests import terminal
+from tests.documents import blocks
 from tests.reference import PAGES
 
 ROOT = Path(__file__).parents[1]
@@ -180,3 +182,12 @@ def test_the_options_and_settings_of_a_command_exist(command):
             "paper",
             "tuned.toml",
         )  # tuned.toml is written by fathomer tune
+
+
+def test_the_captured_terminal_is_up_to_date_and_fits_its_columns():
+    page = terminal.PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\$ (.*)$", page, re.MULTILINE) == list(terminal.COMMANDS)
+    shown = "".join(blocks(page, "text"))
+    assert max(map(len, shown.splitlines())) <= terminal.COLUMNS
+    assert "Traceback" not in shown
+    assert "fathomer: " not in shown, "an error"

@@ -152,6 +152,31 @@ def test_a_model_without_epochs_cannot_be_warm_started():
         warm.fit(TEXTS, LABELS)
 
 
+def test_new_texts_are_learned_with_the_old_vocabulary_and_labels():
+    first = classifier(epochs=6).fit(TEXTS, LABELS)
+    before = first.predictor_.artifact
+    new = ["The film was a masterpiece."] * 60
+    assert "masterpiece" not in before.tokenizer.vocabulary
+    probability = first.predict_proba(new[:1])[0, 1]
+    for _ in range(3):
+        first.partial_fit([*new, *TEXTS], ["negative"] * 60 + LABELS)
+    assert first.predict_proba(new[:1])[0, 1] < 0.5 * probability
+    assert first.score(TEXTS, LABELS) >= 0.8, "trained on, too, and not forgotten"
+    after = first.predictor_.artifact
+    assert (after.tokenizer, after.labels) == (before.tokenizer, before.labels)
+    assert after.temperature == before.temperature
+
+
+def test_the_first_partial_fit_needs_all_classes():
+    with pytest.raises(DataError, match="no text has the label 'neutral'; the first call"):
+        classifier().partial_fit(TEXTS, LABELS, classes=["negative", "neutral", "positive"])
+    first = classifier(epochs=1).partial_fit(TEXTS, LABELS, classes=["negative", "positive"])
+    with pytest.warns(UserWarning, match="no new text has the label 'negative': the model may"):
+        first.partial_fit(["a fine film"] * 4, ["positive"] * 4)
+    with pytest.raises(DataError, match="label 'neutral' does not occur in the training data"):
+        first.partial_fit(["so so"] * 4, ["neutral", *LABELS[:3]])
+
+
 def test_many_texts_are_predicted_in_chunks(fitted, monkeypatch):
     whole = fitted.predict_proba(TEXTS)
     monkeypatch.setattr("fathomer.estimator.CHUNK_TEXTS", 7)

@@ -31,6 +31,10 @@ class NumbersAsWords(fathomer.TextClassifier):
             X, y = validate_data(self, X, y)
         return super().fit(spelled_out(X), y, sample_weight)
 
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        X, y = validate_data(self, X, y, reset=not hasattr(self, "predictor_"))
+        return super().partial_fit(spelled_out(X), y, classes, sample_weight)
+
     def predict_proba(self, X):
         check_is_fitted(self)
         return super().predict_proba(spelled_out(validate_data(self, X, reset=False)))

@@ -23,7 +23,7 @@ from fathomer.explain import draw_prediction
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
-from fathomer.train.loop import text_losses
+from fathomer.train.losses import text_losses
 from tests.tiny import SIGNS, TINY, tagged, tagged_artifact
 
 RECIPE = TINY.updated({"train": {"epochs": 15}})

@@ -99,6 +99,9 @@ def answer_file(
                 kept = f"{file.notes['rows']:,} answers are kept, --resume continues"
                 raise DataError(f"{error}; {kept}") from None
             raise
+        except OSError as error:  # a full disk
+            kept = f"{file.notes['rows']:,} answers are kept, --resume continues"
+            raise DataError(f"{error.filename}: {error.strerror}; make room; {kept}") from None
         rows = int(file.notes["rows"])
         if request.kind == ".parquet":
             _write_parquet(request, file.partial)

@@ -145,6 +145,15 @@ predictor = fathomer.load("path/to/this/folder")
 predictor.predict(["a text"])
 ```
 
+With Hugging Face `transformers`, import `fathomer.hub` first:
+
+```python
+import fathomer.hub
+from transformers import pipeline
+
+classifier = pipeline("text-classification", model="path/to/this/folder")
+```
+
 ## Training data
 
 {data}

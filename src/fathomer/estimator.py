@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
 from fathomer.recipes import chosen_recipe
 from fathomer.train.automatic import automatic_settings, describe, is_direct
-from fathomer.train.fit import Watch, check_folder, fit
+from fathomer.train.fit import Watch, check_folder, fit, unseen_labels
 from fathomer.train.progress import show_training
 
 CHUNK_TEXTS = 1000
@@ -125,6 +126,34 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(fitted.artifact)
         return self
 
+    def partial_fit(
+        self,
+        X: Iterable[str],
+        y: Iterable[Any] | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train for one pass over new texts, with the vocabulary and the labels of the first call.
+
+        The first call is a ``fit`` and needs texts of all ``classes``. Later calls hold no texts out
+        and keep the calibration. The model may forget what the new texts do not show.
+        """
+        first: Predictor | None = getattr(self, "predictor_", None)
+        if first is None:
+            missing = np.setdiff1d([] if classes is None else classes, _checked_pairs(X, y)[1])
+            if len(missing):
+                raise DataError(
+                    f"no text has the label {missing.tolist()[0]!r}; the first call needs all"
+                )
+            return self.fit(X, y, sample_weight)
+        examples = self._weighted(*_checked_pairs(X, y), sample_weight)
+        if warning := unseen_labels(first.artifact, examples):
+            warnings.warn(warning, stacklevel=2)
+        once = {"epochs": 1, "held_out": 0.0, "minutes": 0.0}
+        recipe = self._recipe(examples, first.artifact).updated({"train": once})
+        self._keep(fit(examples, recipe, start=first.artifact, watch=self._watch(recipe)).artifact)
+        return self
+
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the most probable label of each text."""
         probabilities = self.predict_proba(X)
@@ -188,7 +217,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         texts: list[str],
         labels: NDArray[Any],
         sample_weight: ArrayLike | None,
-        soft_labels: ArrayLike | None,
+        soft_labels: ArrayLike | None = None,
     ) -> Examples:
         examples = _examples(texts, labels)
         if sample_weight is not None:

@@ -226,9 +226,13 @@ class GrowingFile:
 
     def append(self, content: bytes, notes: dict[str, Any]) -> None:
         """Write one step; if the process is killed meanwhile, the previous steps stay."""
-        self._file.write(content)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(content)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            error.filename = str(self.partial)
+            raise
         self._digest.update(content)
         self._write_notes(notes, size=self._file.tell())
         self.notes = notes

@@ -22,7 +22,7 @@ from fathomer.model.graph import WordBatch
 from fathomer.model.registry import build_model
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import UNKNOWN, UNKNOWN_ID, Tokenizer
-from fathomer.train.loop import text_losses
+from fathomer.train.losses import text_losses
 
 for _package in ("huggingface_hub", "transformers"):
     require(_package, "hub")

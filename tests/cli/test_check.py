@@ -118,3 +118,11 @@ def test_long_lists_of_labels_are_shortened(run, tmp_path):
     code, out, _ = run("check", "many.csv")
     assert code == 0
     assert "and 10 more labels\n" in out
+
+
+def test_word_vectors_are_suggested_where_they_help(run, data, monkeypatch):
+    line = "word vectors often help with few texts: add --vectors wordllama"
+    assert f"\ntrain with ({line}):\nfathomer train data.csv" in run("check", data)[1]
+    assert json.loads(run("check", data, "--json")[1])["suggestion"] == line
+    monkeypatch.setattr("fathomer.train.automatic.VECTORS_HELP", 50)
+    assert "\ntrain with:\nfathomer train data.csv" in run("check", data)[1]

@@ -70,6 +70,29 @@ def test_a_finished_model_is_overwritten_only_on_demand(run, model, data, recipe
     assert (tmp_path / model / "model.safetensors").read_bytes() != before
 
 
+def test_a_model_goes_on_learning_from_new_texts(run, model, data, tmp_path):
+    before = json.loads((tmp_path / model / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "new.csv").write_text("text,label\n" + "The film was odd.,negative\n" * 9)
+    code, out, err = run("train", "--continue", model, "new.csv", "--json")
+    assert code == 0, err
+    said = "warning: no new text has the label 'positive': the model may forget it\n"
+    assert said in err
+    after = json.loads((tmp_path / model / "config.json").read_text(encoding="utf-8"))
+    assert after["labels"] == before["labels"] == json.loads(out)["labels"]
+    assert after["files"]["tokenizer.json"] == before["files"]["tokenizer.json"]
+    assert after["files"]["model.safetensors"] != before["files"]["model.safetensors"]
+    assert (json.loads(out)["epochs"], "baseline" in json.loads(out)) == (3, False)
+    code, out, err = run("train", "--continue", model, data, "--out", "other", "--epochs", "1")
+    assert (code, "the model is in other\n" in out) == (0, True)
+    assert "warning: what the new texts do not show may be forgotten: evaluate" in err
+
+
+def test_a_new_label_cannot_be_learned_by_an_old_model(run, model, tmp_path):
+    (tmp_path / "new.csv").write_text("text,label\n" + "so so,neutral\ngood,positive\n" * 9)
+    code, _, err = run("train", "--continue", model, "new.csv")
+    assert (code, "label 'neutral' does not occur in the training data" in err) == (2, True)
+
+
 def test_common_settings_are_plain_options(run, data, recipe, tmp_path):
     options = ("--epochs", "2", "--batch-size", "70", "--learning-rate", "0.01")
     code, *_ = run("train", data, "--out", "m", "--recipe", recipe, "--no-baseline", *options)
@@ -114,7 +137,7 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
     assert re.search(
         r"^data\.csv: 60 examples read\nsettings: hidden size 100, max depth 2, 1 epoch, "
         r"200 words per batch\nwith \w+ and n-grams, training takes about \d+ seconds\n"
-        r"epoch 1/1  loss ",
+        r"word vectors often help with few texts: add --vectors wordllama\nepoch 1/1  loss ",
         err,
     )
     assert max(map(len, [*err.splitlines(), *out.splitlines()])) <= 80
@@ -129,7 +152,6 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
     ]
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
     assert config["recipe"]["model"]["ngrams"] is True
-    assert "with fewer than 20,000 texts, --vectors wordllama is usually better" in err
 
 
 def test_tfidf_itself_is_trained_without_settings_or_another_baseline(run, data):

@@ -17,15 +17,13 @@ from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.depth_targets import with_depth_targets
 from fathomer.train.fit import CHECKPOINT, fit
 from fathomer.train.loop import (
-    DEPTH_NOISE,
     RolledBack,
     StepDone,
     score_network,
-    text_losses,
     train,
     train_steps,
-    with_noise,
 )
+from fathomer.train.losses import DEPTH_NOISE, text_losses, with_noise
 from fathomer.train.prepare import prepare
 from tests.tiny import TINY, tiny_examples, tiny_prepared
 

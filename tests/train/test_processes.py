@@ -42,7 +42,7 @@ def test_there_can_be_more_processes_than_texts():
 @pytest.mark.parametrize("depth", ["full", "supervised"])
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_the_gradients_of_the_parts_add_up_to_those_of_the_batch(parts, depth, monkeypatch):
-    monkeypatch.setattr("fathomer.train.loop.DEPTH_NOISE", 0.0)
+    monkeypatch.setattr("fathomer.train.losses.DEPTH_NOISE", 0.0)
     recipe = TINY.updated(STEADY).updated({"model": {"depth": depth}})
     prepared = with_depth_targets(tiny_prepared(recipe))
     data, state = prepared.train, TrainingState.start(prepared.network)

@@ -13,7 +13,7 @@ from fathomer.data.soft_labels import with_soft_labels
 from fathomer.errors import FathomerError
 from fathomer.estimator import TextClassifier
 from fathomer.train.fit import fit
-from fathomer.train.loop import mixed_losses
+from fathomer.train.losses import mixed_losses
 from fathomer.train.teacher import Teacher
 from tests.text.encoders import write_encoder
 from tests.tiny import TINY, tiny_examples

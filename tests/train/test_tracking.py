@@ -64,7 +64,7 @@ def test_the_command_tracks_only_on_request(run, tmp_path):
     command = ("train", "data.csv", "--out", "m", "--recipe", "tiny.toml")
     assert run(*command)[0] == 0
     assert not (tmp_path / "m" / "tensorboard").exists()
-    code, _, err = run(*command, "--track", "tensorboard")
+    code, _, err = run(*command, "--track", "tensorboard", "--overwrite")
     assert code == 0, err
     assert len(list((tmp_path / "m" / "tensorboard").iterdir())) == 1
     code, _, err = run(*command, "--track", "tensorbord")

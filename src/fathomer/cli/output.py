@@ -1,6 +1,7 @@
 """Output of the commands: results to stdout, messages to stderr."""
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,7 +18,9 @@ def messages_console() -> "Console":
     """Return the console for progress and messages."""
     from rich.console import Console
 
-    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    console = Console(stderr=True, highlight=False, markup=False)
+    console.soft_wrap = not console.is_terminal  # a terminal would break lines inside words
+    return console
 
 
 def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
@@ -37,6 +40,16 @@ def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
 def print_line(line: str) -> None:
     """Print a line of the result."""
     typer.echo(line)
+
+
+def print_wrapped(line: str) -> None:
+    """Print a line of the result; in a terminal, break it between words."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if console.is_terminal:
+        line = textwrap.fill(line, console.width, subsequent_indent="  ", break_long_words=False)
+    print_line(line)
 
 
 def print_json(content: dict[str, Any]) -> None:

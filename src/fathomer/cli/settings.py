@@ -8,7 +8,11 @@ from fathomer.cli.output import messages_console
 from fathomer.config import Recipe
 
 if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
     from fathomer.cli.training_data import Splits
+
+CONTINUED_EPOCHS = 3
+"""Epochs of a model that is trained further on new texts: more would forget more of the old ones."""
 
 
 class Changes:
@@ -53,15 +57,15 @@ class Changes:
 
 
 def automatic_settings(
-    splits: "Splits", changes: Changes, *, checkpoint: Path | None = None
+    splits: "Splits", changes: Changes, *, checkpoint: Path | None = None, suggest: bool = False
 ) -> Recipe:
     """Return the settings that follow from the training texts, and print them.
 
     A resumed training keeps the number of epochs in its checkpoint: with ``--minutes`` it depends on
-    how fast the machine was at that moment.
+    how fast the machine was at that moment. With ``suggest``, word vectors are suggested.
     """
     from fathomer.train.automatic import automatic_settings as follow_data
-    from fathomer.train.automatic import describe, is_direct
+    from fathomer.train.automatic import describe, is_direct, suggest_vectors
     from fathomer.train.checkpoint import load_checkpoint
 
     before = load_checkpoint(checkpoint)[1]["settings"] if checkpoint else {}
@@ -73,4 +77,11 @@ def automatic_settings(
     settings, size = follow_data(splits.source.train, change)
     if not is_direct(settings.model.name):
         messages_console().print(describe(settings, size))
+        if suggest and (line := suggest_vectors(size.texts)):
+            messages_console().print(line)
     return settings
+
+
+def continued_recipe(start: "Artifact") -> Recipe:
+    """Return the settings for training a model further on new texts: its own, with few epochs."""
+    return start.recipe.updated({"train": {"epochs": CONTINUED_EPOCHS, "minutes": 0.0}})

@@ -26,8 +26,9 @@ from fathomer.cli.options import (
     TextColumn,
 )
 from fathomer.cli.output import messages_console
-from fathomer.cli.settings import Changes, automatic_settings
-from fathomer.cli.training_data import announce, has_baseline, read_splits, suggest_vectors
+from fathomer.cli.runner import UsageError
+from fathomer.cli.settings import Changes, automatic_settings, continued_recipe
+from fathomer.cli.training_data import announce, has_baseline, read_splits, warn_of_forgetting
 from fathomer.cli.training_processes import train_along, with_saved
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
 from fathomer.config import Recipe
@@ -36,7 +37,7 @@ from fathomer.errors import ConfigError, did_you_mean, require
 if TYPE_CHECKING:
     from fathomer.train.fit import Watch
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to save the model in.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save the model in.")]
 Model = Annotated[str | None, typer.Option(metavar="NAME", help="Same as --set model.name=NAME.")]
 MatchParameters = Annotated[
     bool,
@@ -48,6 +49,14 @@ RecipeName = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Same as --set train.seed=N.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+Continue = Annotated[
+    Path | None,
+    typer.Option(
+        "--continue",
+        metavar="DIR",
+        help="Train this model further on new texts; it is replaced, unless --out is given.",
+    ),
+]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the model or stopped training in the folder.")
 ]
@@ -89,7 +98,7 @@ TargetDepth = Annotated[
 def train(
     context: typer.Context,
     data: Data,
-    out: Out,
+    out: Out = None,
     model: Model = None,
     match_parameters: MatchParameters = False,
     recipe: RecipeName = None,
@@ -103,6 +112,7 @@ def train(
     resume: Resume = False,
     overwrite: Overwrite = False,
     exact: Exact = False,
+    continue_: Continue = None,
     multi_label: MultiLabel = False,
     calibrate: Calibrate = None,
     track: Track = None,
@@ -132,7 +142,10 @@ def train(
     With --processes, or started by torchrun, several processes divide every batch among them.
 
     Example: fathomer train reviews.csv --out model --test test.csv
+
+    Example: fathomer train --continue model new.csv
     """
+    from fathomer.artifact import Artifact
     from fathomer.data.datasets import find_vectors
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
@@ -141,6 +154,10 @@ def train(
     from fathomer.train.fit import CHECKPOINT, check_folder, fit
     from fathomer.train.processes import ProcessLostError, join_processes
 
+    replaces = overwrite or out is None
+    out = out or continue_
+    if out is None:
+        raise UsageError("Missing option '--out'.", ctx=context)  # type: ignore[call-arg]
     program = context.find_root().info_name or "fathomer"
     joining = join_processes(processes, device=device, module=program.split()[-1])
     group = context.with_resource(joining)
@@ -151,10 +168,11 @@ def train(
         set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
         batch_size=batch_size, learning_rate=learning_rate, target_depth=target_depth,
     )  # fmt: skip
-    chosen = chosen_recipe(data, recipe)
+    start = Artifact.load(continue_) if continue_ else None
+    chosen = continued_recipe(start) if start else chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     context.with_resource(locked(out))
-    check_folder(out, resume=resume, overwrite=overwrite)
+    check_folder(out, resume=resume, overwrite=replaces)
     if resume:
         _compare_threads(out / CHECKPOINT, exact=exact)
     log = _epoch_log(track, out)
@@ -168,15 +186,21 @@ def train(
     )  # fmt: skip
     splits = read_splits(read(data, fold=fold, folds=folds), held_out, test, read)
     announce(splits.source, sources)
+    if start:
+        warn_of_forgetting(start, splits.source.train)
     stopped = out / CHECKPOINT if resume else None
-    settings = given if chosen else automatic_settings(splits, changes, checkpoint=stopped)
-    baseline = baseline and has_baseline(splits, settings)
+    settings = (
+        given
+        if chosen
+        else automatic_settings(splits, changes, checkpoint=stopped, suggest=not sources)
+    )
+    baseline = baseline and start is None and has_baseline(splits, settings)
     watch = _watch(log, settings)
     splits, trained = more.used(splits, settings)
     sources += trained
     try:
         fitted = fit(
-            splits.source.train, settings, held_out=splits.held_out, vectors=sources,
+            splits.source.train, settings, held_out=splits.held_out, vectors=sources, start=start,
             match_parameters=match_parameters, folder=out, resume=resume, device=device,
             processes=group, watch=watch,
         )  # fmt: skip
@@ -190,8 +214,6 @@ def train(
     fitted.artifact.metrics.update(more.recorded)
     artifact = save_and_score(fitted, splits, out, command=command, baseline=baseline)
     print_result(artifact, out, matched=match_parameters, as_json=as_json)
-    if not (chosen or sources):
-        suggest_vectors(splits, settings)
     if fitted.interrupted:
         exit_stopped(out)
 

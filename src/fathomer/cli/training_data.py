@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from fathomer.cli.output import messages_console
 
 if TYPE_CHECKING:
+    from fathomer.artifact import Artifact
     from fathomer.config import Recipe
     from fathomer.data.examples import Examples
     from fathomer.data.opening import Dataset
-
-
-SMALL_DATA = 20_000
-"""With fewer texts, pretrained vectors are suggested."""
 
 
 class Splits(NamedTuple):
@@ -66,21 +63,6 @@ def has_baseline(splits: Splits, recipe: "Recipe") -> bool:
     return recipe.train.held_out > 0 and most > 1  # the only text of a label is never held out
 
 
-def suggest_vectors(splits: Splits, recipe: "Recipe") -> None:
-    """Print how to get better word vectors, if the data is small and the model uses them."""
-    from fathomer.model.interface import Network
-    from fathomer.model.registry import find_model
-    from fathomer.text.subwords import wordllama_folder
-
-    uses_vectors = find_model(recipe.model.name).network.word_vectors is not Network.word_vectors
-    if uses_vectors and len(splits.source.train) < SMALL_DATA:
-        install = "" if wordllama_folder() else " (pip install 'fathomer[vectors]')"
-        messages_console().print(
-            f"trained without word vectors; with fewer than {SMALL_DATA:,} texts, "
-            f"--vectors wordllama is usually better{install}"
-        )
-
-
 def announce(source: "Dataset", vectors: Sequence[Path]) -> None:
     """Print what was read, and what is read next."""
     messages = messages_console()
@@ -88,3 +70,11 @@ def announce(source: "Dataset", vectors: Sequence[Path]) -> None:
         messages.print(line)
     if vectors:
         messages.print(f"reading {', '.join(path.name for path in vectors)} ...")
+
+
+def warn_of_forgetting(start: "Artifact", examples: "Examples") -> None:
+    """Print what a model that is trained on new texts only may lose."""
+    from fathomer.train.fit import unseen_labels
+
+    advice = "what the new texts do not show may be forgotten: evaluate the model on old ones, too"
+    messages_console().print(f"warning: {unseen_labels(start, examples) or advice}")

@@ -61,14 +61,18 @@ def calibrate(
     labels: Sequence[str],
     *,
     batch_words: int,
+    otherwise: float = 1.0,
 ) -> Calibration | None:
-    """Calibrate a trained network; return None if all held-out texts have the same label."""
+    """Calibrate a trained network; return None if all held-out texts have the same label.
+
+    If calibration is of no use, the temperature is ``otherwise``.
+    """
     if len(np.unique(targets)) < 2:
         return None
     network.eval()
     before = classify(network, texts, batch_words=batch_words)
     reason = reason_against(before.log_probabilities, targets)
-    temperature = 1.0 if reason else fit_temperature(before.log_probabilities, targets)
+    temperature = otherwise if reason else fit_temperature(before.log_probabilities, targets)
     after = classify(network, texts, batch_words=batch_words, temperature=temperature)
     multi_label = targets.ndim == 2
     thresholds = tune_thresholds(after.probabilities, targets) if multi_label else None

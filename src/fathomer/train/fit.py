@@ -108,7 +108,7 @@ def fit(
         metrics["vectors"] = prepared.vectors_found.to_dict()
     if prepared.network.ngrams is not None:
         metrics |= _tuned_ngrams(prepared, prepared.network.ngrams)
-    return Fitted(_calibrated_artifact(prepared, metrics, budgets), interrupted)
+    return Fitted(_calibrated_artifact(prepared, metrics, budgets, start), interrupted)
 
 
 @contextmanager
@@ -175,9 +175,16 @@ def _calibrated_depth(prepared: Prepared, metrics: dict[str, Any]) -> DepthBudge
 
 
 def _calibrated_artifact(
-    prepared: Prepared, metrics: dict[str, Any], budgets: DepthBudgets | None
+    prepared: Prepared,
+    metrics: dict[str, Any],
+    budgets: DepthBudgets | None,
+    start: Artifact | None,
 ) -> Artifact:
-    calibration = _calibrate(prepared, metrics)
+    """Calibrate the model; one that continues another keeps its calibration if there is none."""
+    temperature, thresholds = (start.temperature, start.thresholds) if start else (1.0, None)
+    calibration = _calibrate(prepared, metrics, otherwise=temperature)
+    if calibration:
+        temperature, thresholds = calibration.temperature, calibration.thresholds
     if budgets and prepared.held_out and isinstance(prepared.network, DepthAdaptiveNetwork):
         curve = measure_curve(
             prepared.network,
@@ -185,7 +192,7 @@ def _calibrated_artifact(
             prepared.labels,
             budgets,
             batch_words=prepared.recipe.train.batch_words,
-            thresholds=calibration.thresholds if calibration else None,
+            thresholds=thresholds,
         )
         metrics["depth_curve"] = [point.to_dict() for point in curve]
     return Artifact(
@@ -194,8 +201,8 @@ def _calibrated_artifact(
         tokenizer=prepared.tokenizer,
         network=prepared.network,
         metrics=metrics,
-        temperature=calibration.temperature if calibration else 1.0,
-        thresholds=calibration.thresholds if calibration else None,
+        temperature=temperature,
+        thresholds=thresholds,
         depth_budgets=budgets,
     )
 
@@ -211,7 +218,9 @@ def _tuned_ngrams(prepared: Prepared, ngrams: NgramRegression) -> dict[str, Any]
     return metrics | {"ngrams": {"share": float(ngrams.share), "count": len(ngrams.keys)}}
 
 
-def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | None:
+def _calibrate(
+    prepared: Prepared, metrics: dict[str, Any], *, otherwise: float
+) -> Calibration | None:
     """Calibrate on the held-out part, and add the effect to the metrics."""
     if not (prepared.recipe.train.calibrate and prepared.held_out):
         return None
@@ -222,11 +231,22 @@ def _calibrate(prepared: Prepared, metrics: dict[str, Any]) -> Calibration | Non
         data.targets,
         prepared.labels,
         batch_words=prepared.recipe.train.batch_words,
+        otherwise=otherwise,
     )
     metrics["calibration"] = calibration and calibration.to_dict()
     if calibration:
         metrics["held_out"] = calibration.after.to_dict()
     return calibration
+
+
+def unseen_labels(start: Artifact, examples: Examples) -> str | None:
+    """Return a warning if new texts lack labels of the model that is trained on them."""
+    found = set(examples.label_counts)
+    missing = [repr(label) for label in start.labels if label not in found]
+    if not missing:
+        return None
+    labels = f"label {missing[0]}" if len(missing) == 1 else f"labels {', '.join(missing)}"
+    return f"no new text has the {labels}: the model may forget {'it' if len(missing) == 1 else 'them'}"
 
 
 def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False) -> None:
