@@ -31,12 +31,12 @@ class Changes:
         }
 
     def applied(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with these settings."""
+        """Return a recipe with these settings, and with the learning rate of the model."""
         from fathomer.model.registry import find_model
 
-        changed = recipe.with_settings(self.assignments).updated(self.options)
-        find_model(changed.model.name)
-        return changed
+        name = recipe.with_settings(self.assignments).updated(self.options).model.name
+        adapted = find_model(name).adapted(recipe)
+        return adapted.with_settings(self.assignments).updated(self.options)
 
 
 def automatic_settings(
