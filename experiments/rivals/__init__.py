@@ -5,6 +5,7 @@ from experiments.rivals.adasent import AdaSent
 from experiments.rivals.authors_cell import AuthorsCell
 from experiments.rivals.capsule import CapsuleB
 from experiments.rivals.char_cnn import CharacterCNN
+from experiments.rivals.dnc_cuw import NeuralComputer
 from experiments.rivals.dpcnn import DPCNN
 from experiments.rivals.drnn import DRNN
 from experiments.rivals.early_exit import EarlyExitTransformer
@@ -23,6 +24,9 @@ register("adasent", AdaSent, "Zhao et al. 2015, Self-Adaptive Hierarchical Sente
 register("authors-cell", AuthorsCell, "Liu et al. 2020, the cell of the authors' code")
 register("capsule-b", CapsuleB, "Yang et al. 2018, Capsule Networks with Dynamic Routing")
 register("char-cnn", CharacterCNN, "Zhang et al. 2015, Character-level Convolutional Networks")
+register(
+    "dnc-cuw", NeuralComputer, "Le et al. 2019, Learning to Remember More with Less Memorization"
+)
 register("dpcnn", DPCNN, "Johnson and Zhang 2017, Deep Pyramid Convolutional Neural Networks")
 register("drnn", DRNN, "Wang 2018, Disconnected Recurrent Neural Networks")
 register(
