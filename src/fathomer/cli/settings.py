@@ -31,12 +31,14 @@ class Changes:
         }
 
     def applied(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with these settings, and with the learning rate of the model."""
+        """Return a recipe with these settings, and with the learning rate of another model."""
         from fathomer.model.registry import find_model
 
         name = recipe.with_settings(self.assignments).updated(self.options).model.name
-        adapted = find_model(name).adapted(recipe)
-        return adapted.with_settings(self.assignments).updated(self.options)
+        found = find_model(name)
+        if name != recipe.model.name:
+            recipe = found.adapted(recipe)
+        return recipe.with_settings(self.assignments).updated(self.options)
 
 
 def automatic_settings(
