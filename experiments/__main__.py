@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fathomer.cli.evaluation_data import open_evaluation_data
+from fathomer.cli.models import models
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Settings, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
@@ -55,6 +56,9 @@ app.command(
     help="Train any model, including the systems that only the paper's comparison needs.\n\n"
     f"Example: {PROGRAM} train trec --model text-cnn --out text-cnn"
 )(train)
+app.command(
+    help=f"List all models with their sizes and papers.\n\nExample: {PROGRAM} models --json"
+)(models)
 
 
 @app.command()

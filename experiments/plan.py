@@ -1,7 +1,8 @@
 """An experiment: corpora × models × seeds or folds × settings, planned from one TOML file.
 
-All models of an experiment have the same settings on a corpus: those of the corpus's own recipe,
-then the experiment's ``[settings]``, then ``[corpora.<name>]``. Only a named variant changes them::
+All models of an experiment have the same settings on a corpus: those of the corpus's own recipe, with
+the learning rate of the model, then the experiment's ``[settings]``, then ``[corpora.<name>]``, then
+``[models.<name>]``. Otherwise only a named variant changes them::
 
     [experiment]
     vectors = "mixed.300d"
@@ -128,6 +129,7 @@ class Experiment:
     match_parameters: bool = False
     settings: Sections = field(default_factory=dict)
     corpora: Mapping[str, Sections] = field(default_factory=dict)
+    models: Mapping[str, Sections] = field(default_factory=dict)
     variants: Mapping[str, Sections] = field(default_factory=dict)
     runs: tuple[RunsEntry, ...] = ()
 
@@ -161,11 +163,10 @@ class Experiment:
         plans: dict[str, Plan] = {}
         for entry in self.runs:
             for seed, corpus, fold, variant, model in entry.combinations():
-                find_model(model)
                 chosen: Sections = {"model": {"name": model}, "train": {"seed": seed}}
                 plan = Plan(
                     corpus=corpus,
-                    settings=self._recipe(corpus, variant).updated(chosen).changed_values(),
+                    settings=self._recipe(corpus, variant, model).updated(chosen).changed_values(),
                     vectors=vectors_name(vectors) if vectors else self.vectors,
                     variant=variant,
                     fold=fold,
@@ -178,10 +179,10 @@ class Experiment:
                 plans[plan.key] = replace(first, forced_depths=tuple(depths))
         return list(plans.values())
 
-    def _recipe(self, corpus: str, variant: str | None) -> Recipe:
-        """Return the settings that all models share on a corpus."""
-        recipe = starting_recipe(corpus).updated(self.settings)
-        recipe = recipe.updated(self.corpora.get(corpus, {}))
+    def _recipe(self, corpus: str, variant: str | None, model: str) -> Recipe:
+        """Return the settings of a corpus, with the learning rate of a model."""
+        recipe = find_model(model).adapted(starting_recipe(corpus)).updated(self.settings)
+        recipe = recipe.updated(self.corpora.get(corpus, {})).updated(self.models.get(model, {}))
         if variant is None:
             return recipe
         if variant not in self.variants:

@@ -39,24 +39,29 @@ class DRNN(ComparisonModel):
         """Return the maximum over the words."""
         if not batch.num_words:
             return tokens.new_zeros(batch.num_texts, self.config.hidden_size)
-        states = torch.relu(self.hidden(self.hidden_dropout(self.windows(tokens, batch))))
+        windows = window_states(self.gru, tokens, batch, WINDOW)
+        states = torch.relu(self.hidden(self.hidden_dropout(windows)))
         # States are not negative, so starting from zero only matters for an empty text.
         start = states.new_zeros(batch.num_texts, states.shape[1])
         return start.scatter_reduce(0, batch.text_of[:, None].expand_as(states), states, "amax")
 
-    def windows(self, tokens: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N H"]:
-        """Return the state at the end of each word's window."""
-        weight_ih, weight_hh, bias_ih, bias_hh = self.gru.all_weights[0]
-        # The input of a word to the gates is the same in all windows that contain it.
-        inputs = functional.linear(tokens, weight_ih, bias_ih)  # N 3*H
-        state = tokens.new_zeros(batch.num_words, self.config.hidden_size)
-        words = torch.arange(batch.num_words, device=tokens.device)
-        for back in reversed(range(min(WINDOW, int(batch.lengths.max())))):
-            inside = words[batch.positions >= back]  # windows that reach this far back
-            before = state[inside]
-            hidden = functional.linear(before, weight_hh, bias_hh)
-            state = state.index_copy(0, inside, gru_step(before, inputs[inside - back], hidden))
-        return state
+
+def window_states(
+    gru: nn.GRU, tokens: Float[Tensor, "N token"], batch: WordBatch, window: int
+) -> Float[Tensor, "N H"]:
+    """Return the state of a GRU at the end of the window of each word."""
+    weight_ih, weight_hh, bias_ih, bias_hh = gru.all_weights[0]
+    # The input of a word to the gates is the same in all windows that contain it.
+    inputs = functional.linear(tokens, weight_ih, bias_ih)  # N 3*H
+    state = tokens.new_zeros(batch.num_words, gru.hidden_size)
+    words = torch.arange(batch.num_words, device=tokens.device)
+    for back in reversed(range(min(window, int(batch.lengths.max())))):
+        inside = words[batch.positions >= back]  # windows that reach this far back
+        before = state[inside]
+        hidden = functional.linear(before, weight_hh, bias_hh)
+        new = gru_step(before, inputs[inside - back], hidden)
+        state = state.index_copy(0, inside, new.to(state.dtype))
+    return state
 
 
 def gru_step(

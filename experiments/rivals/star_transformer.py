@@ -3,13 +3,15 @@
 There is a satellite node per word, in a ring, and one relay node linked to all of them. In each cycle
 a satellite attends to its context, and then the relay to itself and all satellites:
 
-    h_i = LayerNorm(ReLU(MultiAtt(h_i, [h_{i-1}, h_i, h_{i+1}, e_i, s])))
-    s = LayerNorm(ReLU(MultiAtt(s, [s, h_1, ..., h_n])))
+    h_i = LeakyReLU(MultiAtt(LayerNorm(h_i), [h_{i-1}, h_i, h_{i+1}, e_i, s]))
+    s = LeakyReLU(MultiAtt(LayerNorm(s), [s, h_1, ..., h_n]))
 
 Initially ``h_i`` is the embedding ``e_i`` and ``s`` is their mean; the first and the last word are
-neighbours. Each cycle has its own weights. Differences from the original: positions are sinusoidal
-(there, learned), and texts are pooled as in Eq. (15), with the relay as the sentence node. The width
-is ``hidden_size``, rounded up to a multiple of the number of heads.
+neighbours. Each cycle has its own weights. Differences from the original: the paper has
+``LayerNorm(ReLU(MultiAtt(h_i, ...)))``, with which ours stayed at chance on the demo corpus; positions are
+small sinusoids (there, learned); trained embeddings start small; and texts are pooled as in
+Eq. (15), with the relay as the sentence node. The width is ``hidden_size``, rounded up to a multiple of
+the number of heads.
 
     N words of the batch, B texts, T words of the longest text, H width
 """
@@ -17,20 +19,19 @@ is ``hidden_size``, rounded up to a multiple of the number of heads.
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import leaky_relu, scaled_dot_product_attention
 
 from fathomer.model.baselines.comparison import ComparisonModel, padded
-from fathomer.model.baselines.transformer import whole_heads
+from fathomer.model.baselines.transformer import scaled_positions, start_small, whole_heads
 from fathomer.model.graph import WordBatch
 from fathomer.model.model import pool_texts, pool_words
-from fathomer.model.positions import sinusoids
 
 HEADS = 4
 CYCLES = 4
 
 
 class Attention(nn.Module):
-    """Multi-head attention from one node to several, then ReLU and LayerNorm."""
+    """Multi-head attention from one normalised node to several, then LeakyReLU."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -52,12 +53,12 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "rows H"]:
         """Return the next states; ``mask`` is false where the context is padding."""
         rows, places, _, size = context.shape
-        query = self.query(nodes).view(rows, HEADS, 1, size // HEADS)
+        query = self.query(self.norm(nodes)).view(rows, HEADS, 1, size // HEADS)
         heads = context.view(rows, places, 2, HEADS, size // HEADS)
         key, value = heads.permute(2, 0, 3, 1, 4)  # rows heads places size
         mask = None if mask is None else mask[:, None, None]
         found = scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(1)
-        states: Tensor = self.norm(torch.relu(self.output(found)))
+        states: Tensor = leaky_relu(self.output(found))
         return states
 
 
@@ -94,6 +95,7 @@ class StarTransformer(ComparisonModel):
 
     def build(self, token_size: int) -> int:
         """Create the cycles."""
+        start_small(self.embedding)
         self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
         self.cycles = nn.ModuleList(Cycle(self.size) for _ in range(CYCLES))
@@ -103,7 +105,7 @@ class StarTransformer(ComparisonModel):
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Return the maximum and mean over the satellites of each text, and its relay."""
-        positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
+        positions = scaled_positions(tokens, batch, self.size)
         e = h = self.hidden_dropout(self.input(tokens) + positions)
         s = pool_words(h, batch)[:, self.size :]  # the mean
         ring = ring_neighbours(batch)

@@ -130,6 +130,19 @@ def test_options_change_settings_whatever_the_recipe():
         Changes([], model="fathomr").applied(Recipe())
 
 
+def test_a_model_has_its_own_learning_rate_unless_it_is_set():
+    recipe = Recipe().with_settings(["train.learning_rate=0.003"])
+    own = recipe.with_settings(["model.name=transformer"])
+    for changes, start, rate in (
+        (Changes([], model="transformer"), recipe, 0.0006),
+        (Changes(["model.name=transformer"]), recipe, 0.0006),
+        (Changes([], model="bilstm"), recipe, 0.003),
+        (Changes(["train.learning_rate=0.01"], model="transformer"), recipe, 0.01),
+        (Changes([], model="transformer"), own, 0.003),  # a recipe of that model
+    ):
+        assert changes.applied(start).train.learning_rate == rate
+
+
 def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path):
     changed = ["--set", "train.epochs=1", "--set", "model.max_depth=2"]
     code, out, err = run("train", data, "--out", "m", "--test", data, *changed)

@@ -16,11 +16,11 @@ def models(as_json: Json = False) -> None:
     if as_json:
         print_json({"models": [cost._asdict() for cost in costs]})
         return
-    print_line(f"{'name':<17} {'parameters':>11} {'multiply-adds':>14}  paper")
+    print_line(f"{'name':<22} {'parameters':>11} {'multiply-adds':>14}  paper")
     for cost in costs:
         counts = (cost.parameters, cost.multiply_adds_per_word)
         parameters, products = ("-" if count is None else f"{count:,}" for count in counts)
-        print_line(f"{cost.name:<17} {parameters:>11} {products:>14}  {cost.paper}")
+        print_line(f"{cost.name:<22} {parameters:>11} {products:>14}  {cost.paper}")
     print_line(
         f"\nTrainable parameters without the word vectors, and multiply-adds per word of a text of "
         f"{WORDS}\nwords, at the paper's size: hidden size {PAPER_SIZE.hidden_size}, max_depth "

@@ -48,12 +48,14 @@ class Changes:
         }
 
     def applied(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with these settings."""
+        """Return a recipe with these settings, and with the learning rate of another model."""
         from fathomer.model.registry import find_model
 
-        changed = recipe.with_settings(self.assignments).updated(self.options)
-        find_model(changed.model.name)
-        return changed
+        name = recipe.with_settings(self.assignments).updated(self.options).model.name
+        found = find_model(name)
+        if name != recipe.model.name:
+            recipe = found.adapted(recipe)
+        return recipe.with_settings(self.assignments).updated(self.options)
 
 
 def automatic_settings(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from jaxtyping import UInt8
 from torch import Tensor
 
-from fathomer.config import ModelConfig
+from fathomer.config import ModelConfig, Recipe
 from fathomer.errors import ConfigError, did_you_mean
 from fathomer.model.baselines.bilstm import StackedBiLSTM
 from fathomer.model.baselines.fasttext import FastText
@@ -17,18 +17,29 @@ from fathomer.model.model import DepthAdaptiveNetwork
 
 
 class RegisteredModel(NamedTuple):
-    """A model class and the paper that describes it."""
+    """A model class, the paper that describes it, and what it needs and prefers."""
 
     network: type[Network]
     paper: str
+    rate: float = 1.0
+    """Learning rate of the model, as a multiple of the rate of a recipe, which is that of ours."""
+    needs: str = ""
+    """What the model needs besides labelled texts."""
+
+    def adapted(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with the learning rate of the model."""
+        rate = recipe.train.learning_rate * self.rate
+        return recipe.updated({"train": {"learning_rate": float(f"{rate:.3g}")}})
 
 
 MODELS: dict[str, RegisteredModel] = {}
 
 
-def register(name: str, network: type[Network], paper: str) -> None:
+def register(
+    name: str, network: type[Network], paper: str, *, rate: float = 1.0, needs: str = ""
+) -> None:
     """Make a model available as ``--model NAME``, for training, saving and loading."""
-    MODELS[name] = RegisteredModel(network, paper)
+    MODELS[name] = RegisteredModel(network, paper, rate, needs)
 
 
 register(
@@ -40,7 +51,7 @@ register("bilstm", StackedBiLSTM, "Graves and Schmidhuber 2005, Framewise Phonem
 register("fasttext", FastText, "Joulin et al. 2017, Bag of Tricks for Efficient Classification")
 register("s-lstm", SentenceStateLSTM, "Zhang et al. 2018, Sentence-State LSTM")
 register("tfidf", Tfidf, "Salton and Buckley 1988, Term-Weighting Approaches")
-register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You Need")
+register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You Need", rate=0.2)
 
 
 def find_model(name: str) -> RegisteredModel:

@@ -36,8 +36,9 @@ class Cost(NamedTuple):
 
 def cost_of(name: str) -> Cost:
     """Return the cost of a model at the paper's size."""
-    kind, paper = find_model(name)
-    if issubclass(kind, DirectNetwork):
+    found = find_model(name)
+    paper = found.paper
+    if issubclass(found.network, DirectNetwork):
         return Cost(name, None, None, paper)
     config = replace(PAPER_SIZE, name=name)
     return Cost(name, count_parameters(config), round(multiply_adds_per_word(config)), paper)
@@ -54,6 +55,7 @@ def multiply_adds_per_word(config: ModelConfig) -> float:
     """Count the multiply-adds per word of a text, from the matrix products that are computed."""
     config = replace(config, vocab_size=WORDS)
     with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # in some models the weights decide how many steps a word takes
         network = (
             build_model(config).double().eval()
         )  # fused float32 kernels are invisible to the counter

@@ -3,10 +3,9 @@
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from experiments.rivals.drnn import WINDOW, window_states
 from tests.model.baselines.small import LONG, assert_agrees, small_model, tokens_of
 from tests.model.networks import packed
-
-WINDOW = 15
 
 
 def gru_step(gru, token, state):
@@ -42,7 +41,10 @@ def test_each_word_is_read_with_the_fourteen_words_before_it():
 def test_a_word_outside_the_window_has_no_influence():
     network = small_model("drnn", hidden_size=6)
     first, second = packed([[1, *[5] * WINDOW]]), packed([[2, *[5] * WINDOW]])
-    states = [network.windows(network.embedding(batch), batch) for batch in (first, second)]
+    states = [
+        window_states(network.gru, network.embedding(batch), batch, WINDOW)
+        for batch in (first, second)
+    ]
     assert torch.allclose(states[0][-1], states[1][-1], atol=1e-6)
     assert not torch.allclose(states[0][-2], states[1][-2], atol=1e-6)
 
@@ -51,6 +53,6 @@ def test_a_word_is_projected_once_not_in_every_window():
     network, words = small_model("drnn", hidden_size=6), 40
     tokens = torch.zeros(words, 9, dtype=torch.float64)
     with FlopCounterMode(display=False) as counter:
-        network.windows(tokens, packed([[1] * words]))
+        window_states(network.gru, tokens, packed([[1] * words]), WINDOW)
     steps = sum(min(place, WINDOW) for place in range(1, words + 1))
     assert counter.get_total_flops() == 2 * 18 * (9 * words + 6 * steps)

@@ -4,6 +4,7 @@
 """
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from fathomer.model.sizes import (
 from tests.model.baselines.small import SHIPPED, small_config
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
-TABLE = re.compile(r"\| name \|.*?\n\n", re.DOTALL)
+TABLE = re.compile(r"\| (?:name|model) \|.*?\n\n", re.DOTALL)
 
 BILSTM = "2 * (4*(H//2) * (T + H//2) + 4*(H//2))"
 """Parameters of a BiLSTM; H hidden_size, T width of a token."""
@@ -86,8 +87,23 @@ def cost_table(names: Sequence[str]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
+def difference_table(names: Sequence[str]) -> str:
+    """Return a table of what models need and where they differ, from their docstrings."""
+    lines = ["| model | rate | needs | where ours differs |", "|---|---:|---|---|"]
+    for name in names:
+        _, found, text = sys.modules[MODELS[name].network.__module__].__doc__.partition(
+            "Differences"
+        )
+        assert found, f"the docstring of {name} does not say where it differs"
+        text = text.partition(":")[2].split("\n\n    ")[0].replace("\n- ", " ").replace("|", "\\|")
+        lines.append(
+            f"| `{name}` | {MODELS[name].rate:g} | {MODELS[name].needs or '–'} | {' '.join(text.split())} |"
+        )
+    return "\n".join(lines) + "\n\n"
+
+
 def page_tables() -> list[str]:
-    """Return the tables of costs on the page: of the package's models, then of the rivals."""
+    """Return the tables on the page: costs of the package's models and of the rivals, differences."""
     return TABLE.findall(PAGE.read_text(encoding="utf-8"))
 
 
@@ -96,7 +112,7 @@ def write_page() -> None:
     import experiments.rivals  # noqa: F401 (registers the models)
 
     rivals = [name for name in MODELS if name not in SHIPPED]
-    tables = iter([cost_table(SHIPPED), cost_table(rivals)])
+    tables = iter([cost_table(SHIPPED), cost_table(rivals), difference_table(rivals)])
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(TABLE.sub(lambda _: next(tables), page), encoding="utf-8")
 

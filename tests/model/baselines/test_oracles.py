@@ -6,7 +6,7 @@ from torch import nn
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.baselines.comparison import packed, padded
-from fathomer.model.baselines.transformer import HEADS, LAYERS
+from fathomer.model.baselines.transformer import HEADS, LAYERS, POSITIONS
 from tests.model.baselines.small import (
     RAGGED,
     assert_close,
@@ -99,6 +99,6 @@ def test_the_transformer_is_the_encoder_of_pytorch_over_each_text(hidden_size):
     encoder = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(size), enable_nested_tensor=False)
     encoder.double().eval().load_state_dict(network.encoder.state_dict())
     for text, found in zip(RAGGED, ragged_logits(network), strict=True):
-        x = network.input(tokens_of(network, text)) + positions(len(text), size)
+        x = network.input(tokens_of(network, text)) + POSITIONS * positions(len(text), size)
         states = encoder(x[None])[0] if text else x
         assert_close(found, network.output(pooled(states)))

@@ -8,22 +8,41 @@ wide, each with a residual connection; positions are sinusoidal. For each head
 
 Differences: a linear layer projects the tokens to the width of the layers (there, embeddings have
 that width and are scaled); normalisation comes before each part (there, after it, which needs a
-learning-rate warm-up); and texts are pooled as in Eq. (15), without the sentence node.
+learning-rate warm-up); trained embeddings and positions start small; and texts are pooled as in
+Eq. (15), without the sentence node.
 
 The width of the layers is ``hidden_size``, rounded up to a multiple of the number of heads.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from fathomer.model.baselines.comparison import ComparisonModel, packed, padded
+from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.graph import WordBatch
 from fathomer.model.model import pool_words
 from fathomer.model.positions import sinusoids
 
 HEADS = 8
 LAYERS = 6
+SPREAD = 0.02
+"""Standard deviation of trained embeddings at the start. Normalisation makes their scale
+irrelevant for the function, but with 0.4, as in the other models, Adam's steps are so small beside them that
+the network fits noise before it has learned any word (docs/log.md)."""
+POSITIONS = 0.03
+"""Scale of the sinusoids, which would otherwise outweigh the tokens."""
+
+
+def start_small(embedding: TokenEmbedding) -> None:
+    """Let trained embeddings start with a small spread."""
+    for table in (embedding.word, embedding.char.bytes):
+        table.spread = SPREAD  # type: ignore[assignment]
+
+
+def scaled_positions(tokens: Float[Tensor, "N token"], batch: WordBatch, size: int) -> Tensor:
+    """Return the position embedding of each word."""
+    return POSITIONS * sinusoids(batch.positions.to(tokens.dtype), size)
 
 
 def whole_heads(size: int, heads: int) -> int:
@@ -35,21 +54,22 @@ def whole_heads(size: int, heads: int) -> int:
     return -(-size // heads) * heads
 
 
+def encoder_layer(size: int, dropout: float) -> nn.TransformerEncoderLayer:
+    """Build one layer."""
+    return nn.TransformerEncoderLayer(
+        size, HEADS, dim_feedforward=4 * size, dropout=dropout, batch_first=True, norm_first=True
+    )
+
+
 class Transformer(ComparisonModel):
     """A Transformer encoder over the words of a text."""
 
     def build(self, token_size: int) -> int:
         """Build the layers."""
+        start_small(self.embedding)
         self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
-        layer = nn.TransformerEncoderLayer(
-            self.size,
-            HEADS,
-            dim_feedforward=4 * self.size,
-            dropout=self.config.hidden_dropout,
-            batch_first=True,
-            norm_first=True,
-        )
+        layer = encoder_layer(self.size, self.config.hidden_dropout)
         norm = nn.LayerNorm(self.size)
         self.encoder = nn.TransformerEncoder(layer, LAYERS, norm, enable_nested_tensor=False)
         return 2 * self.size
@@ -58,8 +78,17 @@ class Transformer(ComparisonModel):
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Return the maximum and mean over the states of each text."""
-        positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
-        table, here = padded(self.hidden_dropout(self.input(tokens) + positions), batch)
+        table, here = padded(self.embedded(tokens, batch), batch)
         here[:, 0] = True  # an empty text attends to one word of zeros
-        states = self.encoder(table, src_key_padding_mask=~here)
-        return torch.relu(pool_words(packed(states, batch), batch))
+        return torch.relu(pool_words(self.encode(table, here, batch), batch))
+
+    def embedded(self, tokens: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N H"]:
+        """Return the input of the first layer: tokens with their positions."""
+        positions = scaled_positions(tokens, batch, self.size)
+        return self.hidden_dropout(self.input(tokens) + positions)  # type: ignore[no-any-return]
+
+    def encode(
+        self, table: Float[Tensor, "B T H"], here: Bool[Tensor, "B T"], batch: WordBatch
+    ) -> Float[Tensor, "N H"]:
+        """Return the last states of the words; ``here`` is false in the padding."""
+        return packed(self.encoder(table, src_key_padding_mask=~here), batch)
