@@ -78,7 +78,7 @@ def with_random_ngrams(network, count):
         "bias": torch.randn(3, generator=generator),
         "share": torch.tensor(0.7),
     }
-    network.ngrams.load_tensors({"keys": keys, **tensors})
+    network.ngrams.load_tensors({"keys": keys, "forms": network.ngrams.forms, **tensors})
     return network
 
 
