@@ -29,7 +29,7 @@ EXTRAS = {
     "serve": "serve",
     "track": "--track",
     "tune": "tune",
-    "vectors": "this source of vectors",
+    "vectors": "this command",
 }
 """The optional extras of the package, and what each of them is needed for."""
 

@@ -81,6 +81,4 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("fathomer.text.subwords.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError) as caught:
         find_wordllama()
-    assert str(caught.value) == (
-        "this source of vectors needs wordllama: pip install 'fathomer[vectors]'"
-    )
+    assert str(caught.value) == ("this command needs wordllama: pip install 'fathomer[vectors]'")
