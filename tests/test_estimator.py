@@ -202,3 +202,12 @@ def test_the_how_to_page_shows_the_small_recipe():
     page = Path(__file__).parents[1] / "docs" / "howto" / "scikit-learn.md"
     [code] = re.findall(r"`(fathomer\.TextClassifier\(recipe=.*?\))`", page.read_text("utf-8"))
     assert eval(code, {"fathomer": fathomer})._recipe() == find_recipe("small")
+
+
+def test_several_vectors_are_joined_by_name_or_path(tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    paths[0].write_text("good 1 2\nbad 2 1\n", encoding="utf-8")
+    paths[1].write_text("film 1 2 3\n", encoding="utf-8")
+    for given, size in ((paths, 5), (str(paths[0]), 2)):
+        fitted = clone(classifier(vectors=given)).fit(TEXTS, LABELS)
+        assert fitted.predictor_.artifact.network.config.word_size == size

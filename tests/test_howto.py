@@ -24,7 +24,12 @@ PAGES = {path.stem: path.read_text(encoding="utf-8") for path in HOWTO.glob("*.m
 STANDALONE = ("multi-label", "probabilities", "scikit-learn")
 """Pages that make all their files and models themselves, from the first block to the last."""
 CONSOLE_PAGES = sorted(PAGES.keys() - {*STANDALONE, "processes", "tune"})
-PACKAGES = {"export": "onnxruntime", "hub": "transformers", "tune": "optuna"}
+PACKAGES = {
+    "export": "onnxruntime",
+    "hub": "transformers",
+    "tune": "optuna",
+    "vectors": "wordllama",
+}
 """Optional packages that a page needs."""
 
 

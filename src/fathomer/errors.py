@@ -30,7 +30,7 @@ EXTRAS = {
     "serve": "serve",
     "track": "--track",
     "tune": "tune",
-    "vectors": "this source of vectors",
+    "vectors": "this command",
     "xlsx": "an .xlsx file",
 }
 """The optional extras of the package, and what each of them is needed for."""

@@ -82,5 +82,5 @@ def test_a_missing_package_is_named(monkeypatch):
     with pytest.raises(MissingExtraError) as caught:
         find_wordllama()
     assert str(caught.value).startswith(
-        "this source of vectors needs wordllama: pip install 'fathomer[vectors]'"
+        "this command needs wordllama: pip install 'fathomer[vectors]'"
     )

@@ -29,13 +29,14 @@ def as_paths(sources: Sources) -> tuple[Path, ...]:
     return (sources,) if isinstance(sources, Path) else tuple(sources)
 
 
-def read_source(path: Path, *, needed: Collection[str]) -> Vectors:
-    """Read the vectors of the words in ``needed``, in the order of the source."""
+def read_source(path: Path, *, needed: Collection[str], also_first: int = 0) -> Vectors:
+    """Read the vectors of the words in ``needed`` and of the source's first words."""
+    if not path.is_dir() and format_suffix(path) != SUFFIX:
+        return read_vectors(path, needed=needed, also_first=also_first)  # in one pass
+    first = words_of(path, count=also_first) if also_first else []
     if path.is_dir():
-        return subword_vectors(path, sorted(needed))
-    if format_suffix(path) == SUFFIX:
-        return read_compact(path, needed=needed)
-    return read_vectors(path, needed=needed)
+        return subword_vectors(path, list(dict.fromkeys([*first, *sorted(needed)])))
+    return read_compact(path, needed={*needed, *first})
 
 
 def checksum_of(path: Path) -> str:
@@ -53,18 +54,24 @@ def words_of(path: Path, *, count: int) -> list[str]:
 
 
 def first_of_all(paths: Iterable[Path], *, count: int) -> list[str]:
-    """Return ``count`` words from the starts of all sources, which take turns.
-
-    Reading a source as a whole comes later, so that a word of one is looked up in all others.
-    """
+    """Return ``count`` words from the starts of all sources, which take turns."""
     turns = zip_longest(*(words_of(path, count=count) for path in paths))
     words = dict.fromkeys(word for turn in turns for word in turn if word is not None)
     return list(words)[:count]
 
 
-def read_parts(paths: Iterable[Path], *, needed: Collection[str]) -> list[Vectors]:
-    """Read the vectors of the words in ``needed`` from several sources."""
-    return [read_source(path, needed=needed) for path in paths]
+def read_parts(
+    paths: Sequence[Path], *, needed: Collection[str], also_first: int = 0
+) -> list[Vectors]:
+    """Read the vectors of the words in ``needed`` and of the first words of all sources.
+
+    The first words are collected before, so that a word of one source is looked up in the others.
+    """
+    if len(paths) == 1:
+        return [read_source(paths[0], needed=needed, also_first=also_first)]
+    first = first_of_all(paths, count=also_first) if also_first else []
+    wanted = {*needed, *first, *(word.lower() for word in first)}
+    return [read_source(path, needed=wanted) for path in paths]
 
 
 def widths(parts: Iterable[Vectors]) -> tuple[int, ...]:

@@ -1,13 +1,14 @@
 """The words that a model knows: from its training texts and from pretrained vectors."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.config import TextConfig
-from fathomer.text.sources import Sources, as_paths, first_of_all, join_parts, read_parts, widths
+from fathomer.text.sources import Sources, as_paths, join_parts, read_parts, widths
 from fathomer.text.tokenizer import UNKNOWN, Tokenizer
 from fathomer.text.vectors import Vectors
 
@@ -40,17 +41,10 @@ def build_vocabulary(
     if not paths:
         return Vocabulary(frequent, None)
     words = count_words(1).vocabulary[1:]
-    first = first_of_all(paths, count=config.vector_words)
-    known = {*_forms(words), *first}
-    parts = read_parts(paths, needed={*known, *_forms(first)})
-    found = (word for part in parts for word in part.words if word in known)
-    candidates = list(dict.fromkeys((*words, *found)))
+    needed = {form for word in words for form in (word, word.lower())}
+    parts = read_parts(paths, needed=needed, also_first=config.vector_words)
+    candidates = list(dict.fromkeys(chain(words, *(part.words for part in parts))))
     return _with_vectors(candidates, parts, also=frozenset(frequent.vocabulary))
-
-
-def _forms(words: Iterable[str]) -> Iterator[str]:
-    """Yield words as written and in lower case."""
-    return (form for word in words for form in (word, word.lower()))
 
 
 def _with_vectors(words: Sequence[str], parts: Sequence[Vectors], *, also: Set[str]) -> Vocabulary:
