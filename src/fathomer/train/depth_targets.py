@@ -9,8 +9,8 @@ over all running words is the target depth.
 
 import copy
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,9 +31,11 @@ from fathomer.train.loop import train
 from fathomer.train.prepare import Prepared
 
 Scores = NDArray[np.float64]
-"""A score for each running word; words with higher scores are read deeper."""
+"""A score for each word type, or for each running word; words with higher scores are read deeper."""
 
 _BISECTIONS = 60
+_BLOCK = 10_000
+"""Texts whose words are counted at a time, to bound memory."""
 
 
 def with_depth_targets(prepared: Prepared) -> Prepared:
@@ -47,17 +49,30 @@ def with_depth_targets(prepared: Prepared) -> Prepared:
             f"target_depth {config.target_depth:g} is above model.max_depth; use 1 to {max_depth}, "
             "or raise model.max_depth"
         )
-    scores = SCORES[config.depth_target](prepared)
-    depths = depths_by_rank(scores, mean=config.target_depth, max_depth=max_depth)
-    return replace(prepared, train=replace(prepared.train, depths=depths))
+    data = prepared.train
+    deal = partial(depths_by_rank, mean=config.target_depth, max_depth=max_depth)
+    if config.depth_target == "oracle":
+        depths = deal(oracle(prepared))
+    else:
+        types, num_types = types_of(data.texts)
+        scores = type_scores(data, config.depth_target, seed=config.seed)
+        depths = deal(scores, counts=np.bincount(types, minlength=num_types))[types]
+    return replace(prepared, train=replace(data, depths=depths))
 
 
 # Scores
 
 
-def types_of(texts: EncodedTexts) -> tuple[NDArray[np.int64], int]:
+def type_scores(data: LabelledTexts, target: DepthTarget, *, seed: int) -> Scores:
+    """Return the scores of the word types."""
+    if target == "mi":
+        return mutual_information(data)
+    return rarity(data) if target == "frequency" else random_scores(data, seed=seed)
+
+
+def types_of(texts: EncodedTexts) -> tuple[NDArray[np.int32], int]:
     """Return the type of each running word, and the number of types."""
-    ids = texts.ids.astype(np.int64)
+    ids = np.asarray(texts.ids)
     known = int(ids.max(initial=-1)) + 1
     return np.where(ids >= 0, ids, known - 1 - ids), known + len(texts.unknown)
 
@@ -68,34 +83,26 @@ def mutual_information(data: LabelledTexts) -> Scores:
     If texts have several labels, each is a variable of its own, and the information is their sum.
     """
     types, num_types = types_of(data.texts)
-    text_of = np.repeat(np.arange(len(data)), data.texts.lengths)
-    pairs = np.unique(text_of * num_types + types)  # a word counts once per text
-    texts_with, present = np.divmod(pairs, max(1, num_types))
     variables = data.targets[:, None] if data.targets.ndim == 1 else data.targets
     information = np.zeros(num_types)
     for labels in variables.T:
-        information += _information(present, labels[texts_with], labels, num_types)
-    return information[types]
+        information += _information(types, data.texts.starts, labels, num_types)
+    return information
 
 
 def _information(
-    types: NDArray[np.int64],
-    labels_there: NDArray[np.int64],
+    types: NDArray[np.int32],
+    starts: NDArray[np.int64],
     labels: NDArray[np.int64],
     num_types: int,
 ) -> Scores:
-    """Return H(label) - H(label | presence) of each type.
-
-    ``types`` are the distinct types of all texts, and ``labels_there`` the labels of their texts;
-    ``labels`` has one label per text.
-    """
+    """Return H(label) - H(label | presence) of each type, given the label of each text."""
     from scipy.special import xlogy
 
     num_texts, num_labels = max(1, len(labels)), int(labels.max(initial=0)) + 1
+    rows, columns, counts = _joint_counts(types, starts, labels, num_labels)
     of_label = np.bincount(labels, minlength=num_labels) / num_texts
-    of_type = np.bincount(types, minlength=num_types) / num_texts
-    found, counts = np.unique(types * num_labels + labels_there, return_counts=True)
-    rows, columns = np.divmod(found, num_labels)
+    of_type = np.bincount(rows, weights=counts, minlength=num_types) / num_texts
     present = counts / num_texts
     absent = of_label[columns] - present
     # A label that never occurs with a type adds the same to both entropies: only the others differ.
@@ -107,17 +114,37 @@ def _information(
     return information
 
 
+def _joint_counts(
+    types: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    num_labels: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return type, label and number of texts, for every type and label that occur together."""
+    keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    num_types = int(types.max(initial=0)) + 1
+    for first in range(0, len(labels), _BLOCK):
+        bounds = starts[first : first + _BLOCK + 1]
+        text_of = np.repeat(np.arange(first, first + len(bounds) - 1), np.diff(bounds))
+        pairs = np.unique(text_of * num_types + types[bounds[0] : bounds[-1]])  # once per text
+        texts, present = np.divmod(pairs, num_types)
+        found, number = np.unique(present * num_labels + labels[texts], return_counts=True)
+        keys, places = np.unique(np.concatenate([keys, found]), return_inverse=True)
+        counts = np.bincount(places, np.concatenate([counts, number])).astype(np.int64)
+    return *np.divmod(keys, num_labels), counts
+
+
 def rarity(data: LabelledTexts) -> Scores:
-    """Return minus the frequency of each word's type: rare words are read deeper."""
+    """Return minus the number of occurrences of each word type: rare words are read deeper."""
     types, num_types = types_of(data.texts)
-    found: Scores = -np.bincount(types, minlength=num_types)[types].astype(np.float64)
+    found: Scores = -np.bincount(types, minlength=num_types).astype(np.float64)
     return found
 
 
 def random_scores(data: LabelledTexts, *, seed: int) -> Scores:
     """Return a random number for each word type; the control of all other targets."""
-    types, num_types = types_of(data.texts)
-    return np.random.default_rng([seed, num_types]).random(num_types)[types]
+    num_types = types_of(data.texts)[1]
+    return np.random.default_rng([seed, num_types]).random(num_types)
 
 
 class GatedSLSTM(SLSTM):
@@ -176,14 +203,6 @@ def oracle(prepared: Prepared) -> Scores:
     return step_importance(teacher, prepared.train.texts, batch_words=recipe.train.batch_words)
 
 
-SCORES: dict[DepthTarget, Callable[[Prepared], Scores]] = {
-    "mi": lambda prepared: mutual_information(prepared.train),
-    "frequency": lambda prepared: rarity(prepared.train),
-    "random": lambda prepared: random_scores(prepared.train, seed=prepared.recipe.train.seed),
-    "oracle": oracle,
-}
-
-
 # From scores to depths
 
 
@@ -199,16 +218,25 @@ def truncated_geometric(ratio: float, max_depth: int) -> NDArray[np.float64]:
     return found
 
 
-def depths_by_rank(scores: Scores, *, mean: float, max_depth: int) -> NDArray[np.int16]:
-    """Return a depth in 1..max_depth for each running word: the higher its score, the deeper.
+def depths_by_rank(
+    scores: Scores,
+    *,
+    mean: float,
+    max_depth: int,
+    counts: NDArray[np.integer] | None = None,
+) -> NDArray[np.int16]:
+    """Return a depth in 1..max_depth for each score: the higher, the deeper.
 
-    Words with equal scores have equal depths, so the average can only be met as well as the number
-    of words with the same score allows.
+    ``counts`` are the running words with each score, over which ``mean`` is the average. Equal
+    scores have equal depths, so it can only be met as well as the largest counts allow.
     """
-    if not len(scores):
-        return np.zeros(0, dtype=np.int16)
-    _, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - counts / 2) / len(scores)  # the middle of each group, from 0 to 1
+    weights = np.ones(len(scores)) if counts is None else counts
+    if not weights.sum():
+        return np.ones(len(scores), dtype=np.int16)
+    _, group = np.unique(scores, return_inverse=True)
+    sizes = np.bincount(group, weights)
+    shares = sizes / sizes.sum()
+    ranks = np.cumsum(shares) - shares / 2  # the middle of each group, from 0 to 1
 
     def depths_at(log_ratio: float) -> NDArray[np.int64]:
         below = np.cumsum(truncated_geometric(float(np.exp(log_ratio)), max_depth))[:-1]
@@ -218,16 +246,9 @@ def depths_by_rank(scores: Scores, *, mean: float, max_depth: int) -> NDArray[np
     low, high = -50.0, 50.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if depths_at(middle) @ counts / len(scores) < mean:
+        if depths_at(middle) @ shares < mean:
             low = middle
         else:
             high = middle
-    return _closest(depths_at(low), depths_at(high), counts, mean)[group].astype(np.int16)
-
-
-def _closest(
-    one: NDArray[np.int64], other: NDArray[np.int64], counts: NDArray[np.int64], mean: float
-) -> NDArray[np.int64]:
-    """Return the depths whose average over running words is closer to ``mean``."""
-    average = one @ counts / counts.sum(), other @ counts / counts.sum()
-    return one if abs(average[0] - mean) <= abs(average[1] - mean) else other
+    best = min(map(depths_at, (low, high)), key=lambda depths: abs(depths @ shares - mean))
+    return best[group].astype(np.int16)
