@@ -32,7 +32,9 @@ class NumbersAsWords(fathomer.TextClassifier):
         return super().fit(spelled_out(X), y, sample_weight)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        X, y = validate_data(self, X, y, reset=not hasattr(self, "predictor_"))
+        if not hasattr(self, "predictor_"):
+            return self.fit(X, y, sample_weight)
+        X, y = validate_data(self, X, y, reset=False)
         return super().partial_fit(spelled_out(X), y, classes, sample_weight)
 
     def predict_proba(self, X):
