@@ -27,6 +27,8 @@ from fathomer.predictor import Prediction, Predictor
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 """Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""
 
+_FORMULA = re.compile(r"\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _NEEDS_QUOTES = re.compile('[,\t"\r\n]')
 
 Watch = Callable[[Iterator[list[Row]]], Iterable[list[Row]]]
@@ -44,6 +46,8 @@ class AnswerRequest:
     depths: bool = False
     max_depth: int | None = None
     abstain_below: float = 0.0
+    raw_cells: bool = False
+    """Whether cells of csv and tsv files that look like formulas are written as they are."""
 
     def settings(self) -> dict[str, Any]:
         """Return everything that must stay the same when a run is resumed."""
@@ -52,6 +56,7 @@ class AnswerRequest:
             "--depths": self.depths,
             "--max-depth": self.max_depth,
             "--abstain-below": self.abstain_below,
+            "--raw-cells": self.raw_cells,
         }
 
 
@@ -149,6 +154,7 @@ class _AnswerWriter:
 
     def __init__(self, request: AnswerRequest, names: Sequence[str]) -> None:
         self.path, self.depths, self.names = request.path, request.depths, names
+        self.raw_cells = request.raw_cells
         self.kind = format_suffix(request.path)
         self.delimiter = DELIMITERS.get(self.kind)
         added = ["label", "probability"]
@@ -167,7 +173,13 @@ class _AnswerWriter:
 
     def header(self) -> list[str]:
         """Return the header line of a csv or tsv file; other kinds have none."""
-        return [csv_line([*self.names, *self.added], self.delimiter)] if self.delimiter else []
+        if not self.delimiter:
+            return []
+        return [csv_line([*self._safe(self.names), *self.added], self.delimiter)]
+
+    def _safe(self, cells: Iterable[Any]) -> list[Any]:
+        """Return cells that spreadsheets do not run as formulas."""
+        return [cell if self.raw_cells else disarmed(cell) for cell in cells]
 
     def line(self, record: Row, prediction: Prediction) -> str:
         """Return the line that answers one record."""
@@ -178,7 +190,8 @@ class _AnswerWriter:
         return _json_line(prediction.to_dict(words=self.depths))
 
     def _row(self, record: Row, prediction: Prediction, delimiter: str) -> str:
-        values = [*record.values, *_label_and_probability(prediction)]
+        label, probability = _label_and_probability(prediction)
+        values = [*self._safe([*record.values, label]), probability]
         if self.depths:
             depth = prediction.mean_depth
             values.append(None if depth is None else round(depth, 4))
@@ -199,6 +212,16 @@ def _label_and_probability(prediction: Prediction) -> tuple[str | None, float]:
     labels = prediction.labels
     label = prediction.label if labels is None else SEPARATOR.join(labels)
     return label, round(prediction.probabilities[prediction.best], 6)
+
+
+def disarmed(cell: Any) -> Any:
+    """Prefix a formula with an apostrophe, so that spreadsheets do not run it; leave numbers alone.
+
+    >>> disarmed("=1+1"), disarmed("-3.5"), disarmed("a - b")
+    ("'=1+1", '-3.5', 'a - b')
+    """
+    is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
 
 
 def csv_line(values: Iterable[Any], delimiter: str = ",") -> str:

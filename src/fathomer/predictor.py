@@ -1,10 +1,11 @@
 """Inference: texts in, one answer per text out, in the same order.
 
 The command line, the estimator and the server all use :class:`Predictor`. No call changes its
-state, so threads can share one.
+state, so threads can share one. In a forked process it computes with one thread.
 """
 
 import math
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
@@ -92,6 +94,7 @@ class Predictor:
         self, artifact: Artifact, *, precision: PredictPrecision = "float32", device: str = "cpu"
     ) -> None:
         self.artifact = artifact
+        self._made_by = os.getpid()
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
             precision = _checked_int8(self.network)
@@ -171,6 +174,10 @@ class Predictor:
 
     def classify(self, texts: EncodedTexts, max_depth: int | None) -> Classified:
         """Run the network on encoded texts; every probability of this class comes from here."""
+        if os.getpid() != self._made_by:
+            # After a fork, torch would wait for threads that exist only in the parent.
+            torch.set_num_threads(1)
+            self._made_by = os.getpid()
         return classify(
             self.network,
             texts,

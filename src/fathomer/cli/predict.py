@@ -45,6 +45,10 @@ def predict(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with --out.")
     ] = False,
+    raw_cells: Annotated[
+        bool,
+        typer.Option("--raw-cells", help="Keep csv cells that look like formulas as they are."),
+    ] = False,
     text_column: TextColumn = "text",
     max_depth: MaxDepth = None,
     precision: Precision = "float32",
@@ -77,7 +81,9 @@ def predict(
         raise DepthError(f"{folder}: words have no depth in the model {name}; leave --depths out")
     if out is not None:
         model = f"{sha256_of(folder / CONFIG)} {precision}"
-        request = AnswerRequest(path, real_path(out), model, depths, max_depth, abstain_below)
+        request = AnswerRequest(
+            path, real_path(out), model, depths, max_depth, abstain_below, raw_cells
+        )
         _write(predictor, request, options, resume=resume)
         return
     for chunk in _chunks(path, options):
