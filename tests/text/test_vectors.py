@@ -312,9 +312,9 @@ def test_a_damaged_member_of_a_zip_file_is_one_line(tmp_path):
     for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED):
         path = tmp_path / "vectors.zip"
         with zipfile.ZipFile(path, "w", method) as archive:
-            archive.writestr("vectors.txt", as_text() * 50)
+            archive.writestr("vectors.txt", as_text())
         content = bytearray(path.read_bytes())
-        for place in range(45, len(content) // 2, 7):
+        for place in range(45, len(content) // 2, len(content) // 40):
             damaged = content.copy()
             damaged[place] ^= 0xFF
             path.write_bytes(damaged)

@@ -7,14 +7,15 @@ from random import Random
 
 from tests.forked import CONTEXT
 
-SECONDS, MEMORY = 60, 6 << 30
-"""Limits of one trial: wall time (a busy machine is slow), and address space."""
+SECONDS, WAIT, MEMORY = 10, 120, 6 << 30
+"""Limits of one trial: seconds of computing, seconds in all (others may be busy), address space."""
 
 
 def run_isolated(trial, count, *, seed=0):
     """Run ``trial(Random)`` many times; return a line for each failure.
 
-    A trial returns None, or a string that says what was wrong.
+    A trial returns None, or a string that says what was wrong. Its attribute ``prepare``, if any, is
+    called first, without limits.
     """
     failures, start = [], 0
     while start < count:
@@ -39,11 +40,14 @@ def run_isolated(trial, count, *, seed=0):
 def _work(trial, start, count, seed, results):
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    getattr(trial, "prepare", lambda: None)()
     for number in range(start, count):
-        signal.alarm(SECONDS)  # the default action ends the process
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # the default action ends the process
+        signal.alarm(WAIT)
         try:
             problem = trial(Random(seed * 1_000_003 + number))
         except BaseException as error:  # a Rust panic is no Exception
             problem = f"{type(error).__name__}: {error}"[:300]
         results.send((number, problem))
+    signal.setitimer(signal.ITIMER_PROF, 0)
     signal.alarm(0)

@@ -11,8 +11,9 @@ from random import Random
 import psutil
 
 from fathomer.predictor import Predictor
+from fathomer.train.fit import fit
 from tests.serve.process import service
-from tests.tiny import tiny_artifact
+from tests.tiny import TINY, tiny_examples
 from tests.torture.trials import hostile_string
 
 ALLOWED = (200, 429, 500, 503, 504)
@@ -24,10 +25,11 @@ GROWTH = 1.15
 def load(seconds, *, clients=4, seed=0):
     """Send requests of all sizes; return the number of requests and the failures."""
     failures, counts = [], [0] * clients
-    local = Predictor(tiny_artifact())
-    end = time.monotonic() + seconds
+    sizes = {"hidden_size": 100, "word_size": 100}
+    artifact = fit(tiny_examples(), TINY.updated({"model": sizes})).artifact
+    local = Predictor(artifact)
 
-    def ask(client):
+    def ask(client, end):
         random = Random(seed + client)
         while time.monotonic() < end:
             texts = [_text(random) for _ in range(random.choice([1, 1, 2, 5, 20, 60]))]
@@ -45,9 +47,10 @@ def load(seconds, *, clients=4, seed=0):
                     failures.append("other labels than those of the predictor")
 
     with tempfile.TemporaryDirectory() as folder:
-        tiny_artifact().save(Path(folder, "model"))
+        artifact.save(Path(folder, "model"))
         with service(Path(folder, "model"), "--workers", "2") as running:
-            threads = [threading.Thread(target=ask, args=[n]) for n in range(clients)]
+            end = time.monotonic() + seconds
+            threads = [threading.Thread(target=ask, args=[n, end]) for n in range(clients)]
             for thread in threads:
                 thread.start()
             failures += _watch(running.process.pid, end, seconds, Random(seed))
@@ -67,17 +70,23 @@ def _text(random):
 
 
 def _watch(pid, end, seconds, random):
-    """Kill a worker ten times, and compare the memory of the service itself."""
+    """Kill the younger worker eight times, and compare the memory of the service and the other."""
     process, first, number = psutil.Process(pid), 0, 0
     while time.monotonic() < end:
         time.sleep(min(seconds / 10, max(0.05, end - time.monotonic())))
-        workers = [
-            c for c in process.children() if "fathomer.serve.worker" in " ".join(c.cmdline())
-        ]
-        memory = process.memory_info().rss + max((w.memory_info().rss for w in workers), default=0)
+        workers = sorted(_workers(process), key=psutil.Process.create_time)
+        memory = process.memory_info().rss + workers[0].memory_info().rss
         first = first or memory
         number += 1
-        if workers and number < 9:
-            os.kill(random.choice(workers).pid, random.choice([signal.SIGKILL, signal.SIGSEGV]))
+        if len(workers) > 1 and number < 9:
+            os.kill(workers[-1].pid, random.choice([signal.SIGKILL, signal.SIGSEGV]))
     grown = memory / first
     return [f"memory grew by a factor of {grown:.2f}"] if grown > GROWTH else []
+
+
+def _workers(process):
+    return [
+        child
+        for child in process.children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE and "serve.worker" in " ".join(child.cmdline())
+    ]

@@ -132,6 +132,9 @@ def model_folder(random) -> str | None:
     return None
 
 
+model_folder.prepare = lambda: [model_files(kind) for kind in KINDS]
+
+
 def _not_one_line(error: Exception) -> str | None:
     message = str(error)
     return f"not one line: {message[:200]!r}" if "\n" in message or len(message) > 1500 else None
@@ -260,3 +263,7 @@ def strings(random) -> str | None:
 @cache
 def _predictor() -> Predictor:
     return Predictor(tiny_artifact())
+
+
+strings.prepare = _predictor
+crash_state.prepare = lambda: (checkpoint(), _prepared())
