@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check clean
+.PHONY: demo test check torture clean
 
 demo: .venv/installed
 	$(BIN)/fathomer train demo --out build/demo --overwrite
@@ -14,6 +14,12 @@ demo: .venv/installed
 # Tests start many processes, which share compiled modules unless the environment forbids it.
 test: .venv/installed
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# The attacks of docs/reliability.md; SCALE=0.1 makes a tenth of the trials.
+SCALE ?= 1
+torture: .venv/installed
+	FATHOMER_TORTURE=$(SCALE) $(BIN)/python -m pytest -m torture tests/torture --durations 0
+	$(BIN)/python -m tests.torture.report
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 import fathomer
 from fathomer import errors
+from tests.constraints import needed, pinned
 
 SOURCE = Path(fathomer.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -125,3 +127,13 @@ def test_no_module_is_long():
     files = [path for folder in folders for path in folder.rglob("*.py")]
     assert len(files) > 100
     assert not [path for path in files if len(path.read_text("utf-8").splitlines()) > 340]
+
+
+def test_every_package_is_pinned():
+    """Also those that only other packages need; python -m tests.constraints writes the file."""
+    assert set(needed()) <= set(pinned())
+
+
+def test_the_cache_of_compiled_shapes_is_bounded():
+    """It would grow with every new shape of a batch."""
+    assert int(os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) <= 128

@@ -1,6 +1,9 @@
 """The predictor: one answer per text, whatever the text, the batch or the thread."""
 
 import copy
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -205,3 +208,23 @@ def test_a_model_whose_answers_are_not_finite_is_found_before_the_first_request(
     with pytest.raises(ArtifactError, match="not finite"):
         predictor.warm_up()
     Predictor(tiny_artifact()).warm_up()
+
+
+FORKING = """
+import os, signal, sys, torch, fathomer
+torch.set_num_threads(2)
+predictor = fathomer.load(sys.argv[1])
+texts = ["The film was lovely and " * 400] * 20
+before = predictor.predict(texts)
+if not os.fork():
+    signal.alarm(20)  # a hang would end with this signal
+    os._exit(0 if predictor.predict(texts)[0].label == before[0].label else 1)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent(tmp_path):
+    tiny_artifact().save(tmp_path / "model")
+    command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "model")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    assert subprocess.run(command, env=environment, timeout=60).returncode == 0

@@ -3,8 +3,13 @@
 Public names are imported on first use, so that ``import fathomer`` is fast.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# oneDNN keeps compiled code for each shape of a batch, up to 1024 of them. Batches of texts rarely
+# repeat a shape, so the memory would only grow. It must be set before torch is loaded.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 if TYPE_CHECKING:
     from fathomer.config import ModelConfig, Recipe, TextConfig, TrainConfig

@@ -28,6 +28,8 @@ from fathomer.predictor import Predictor
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 """Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""
 
+_FORMULA = re.compile(r"\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _NEEDS_QUOTES = re.compile('[,\t"\r\n]')
 
 Watch = Callable[[Iterator[list[Row]]], Iterable[list[Row]]]
@@ -48,6 +50,8 @@ class AnswerRequest:
     abstain_below: float = 0.0
     delimiter: str | None = None
     """Character between the columns of a csv or tsv file, if it is not the usual one."""
+    raw_cells: bool = False
+    """Whether cells of csv and tsv files that look like formulas are written as they are."""
 
     @property
     def kind(self) -> str:
@@ -64,6 +68,7 @@ class AnswerRequest:
             "--max-depth": self.max_depth,
             "--depth-budget": self.depth_budget,
             "--abstain-below": self.abstain_below,
+            "--raw-cells": self.raw_cells,
         }
 
 
@@ -194,6 +199,7 @@ class _AnswerWriter:
 
     def __init__(self, request: AnswerRequest, names: Sequence[str]) -> None:
         self.path, self.depths, self.names = request.path, request.depths, names
+        self.raw_cells = request.raw_cells
         self.kind = request.kind
         self.delimiter = request.delimiter or DELIMITERS.get(self.kind)
         self.is_parquet = self.kind == ".parquet"
@@ -218,7 +224,13 @@ class _AnswerWriter:
             kept = [(name, "string") for name in self.names if self.keeps_values]
             kinds = ("string", "float64", "float64")
             return [_json_line([*kept, *zip(self.added, kinds, strict=False)])]
-        return [csv_line([*self.names, *self.added], self.delimiter)] if self.delimiter else []
+        if not self.delimiter:
+            return []
+        return [csv_line([*self._safe(self.names), *self.added], self.delimiter)]
+
+    def _safe(self, cells: Iterable[Any]) -> list[Any]:
+        """Return cells that spreadsheets do not run as formulas."""
+        return [cell if self.raw_cells else disarmed(cell) for cell in cells]
 
     def line(self, record: Row, prediction: Prediction) -> str:
         """Return the line that answers one record."""
@@ -226,7 +238,9 @@ class _AnswerWriter:
             kept = [None if v is None else str(v) for v in record.values if self.keeps_values]
             return _json_line([*kept, *self._answers(prediction)])
         if self.delimiter:
-            return csv_line([*record.values, *self._answers(prediction)], self.delimiter)
+            return csv_line(
+                self._safe([*record.values, *self._answers(prediction)]), self.delimiter
+            )
         if format_suffix(self.path) in TABLES:
             return self._object(record, prediction)
         return _json_line(prediction.to_dict(words=self.depths))
@@ -254,6 +268,16 @@ def _label_and_probability(prediction: Prediction) -> tuple[str | None, float]:
     labels = prediction.labels
     label = prediction.label if labels is None else SEPARATOR.join(labels)
     return label, round(prediction.probabilities[prediction.best], 6)
+
+
+def disarmed(cell: Any) -> Any:
+    """Prefix a formula with an apostrophe, so that spreadsheets do not run it; leave numbers alone.
+
+    >>> disarmed("=1+1"), disarmed("-3.5"), disarmed("a - b")
+    ("'=1+1", '-3.5', 'a - b')
+    """
+    is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
 
 
 def csv_line(values: Iterable[Any], delimiter: str = ",") -> str:

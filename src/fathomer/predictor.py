@@ -1,16 +1,18 @@
 """Inference: texts in, one answer per text out, in the same order.
 
 The command line, the estimator and the server all use :class:`Predictor`. No call changes its
-state, so threads can share one.
+state, so threads can share one. In a forked process it computes with one thread.
 """
 
 import math
+import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fathomer.artifact import Artifact
@@ -41,6 +43,7 @@ class Predictor:
         self, artifact: Artifact, *, precision: PredictPrecision = "float32", device: str = "cpu"
     ) -> None:
         self.artifact = artifact
+        self._made_by = os.getpid()
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
             precision = _checked_int8(self.network)
@@ -148,6 +151,10 @@ class Predictor:
         self, texts: EncodedTexts, max_depth: int | None, depth_budget: float | None = None
     ) -> Classified:
         """Run the network on encoded texts; every probability of this class comes from here."""
+        if os.getpid() != self._made_by:
+            # After a fork, torch would wait for threads that exist only in the parent.
+            torch.set_num_threads(1)
+            self._made_by = os.getpid()
         network = self.network
         if (shift := self.depth_shift(depth_budget)) and isinstance(network, DepthAdaptiveNetwork):
             network = shift_depths(network, shift)

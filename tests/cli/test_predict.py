@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 
 import pytest
 
 from tests.forked import Forked
-from tests.tiny import tiny_examples, write_csv
+from tests.tiny import tiny_artifact, tiny_examples, write_csv
 
 PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
 
@@ -168,3 +169,43 @@ def test_answers_are_utf_8_in_any_locale(run, model, monkeypatch, encoding):
     sys.stdout.flush()
     words = json.loads(printed.getvalue().decode("utf-8"))["words"]
     assert [word["text"] for word in words] == ["good", "😀", "film"]
+
+
+def test_a_pipe_in_another_encoding_than_named_is_one_line(run, model):
+    code, out, err = run("predict", model, "-", "--encoding", "utf-16", piped=b"good film\n" * 3)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "standard input" in err
+    code, out, _ = run(
+        "predict", model, "-", "--encoding", "utf-16", piped="good\n".encode("utf-16")
+    )
+    assert (code, len(out.splitlines())) == (0, 1)
+
+
+def test_formulas_are_disarmed_unless_raw_cells_are_asked_for(run, model, tmp_path):
+    (tmp_path / "in.csv").write_text("=id,text\n=1+1,good\n-3.5,@cmd\n", encoding="utf-8")
+    run("predict", model, "in.csv", "--out", "out.csv")
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:2] for line in lines] == [
+        ["'=id", "text"], ["'=1+1", "good"], ["-3.5", "'@cmd"]
+    ]  # fmt: skip
+    run("predict", model, "in.csv", "--out", "raw.csv", "--raw-cells")
+    raw = (tmp_path / "raw.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in raw] == ["=id", "=1+1", "-3.5"]
+
+
+def test_the_file_of_answers_keeps_its_mode(run, model, tmp_path):
+    (tmp_path / "in.csv").write_text("text\ngood\n", encoding="utf-8")
+    (tmp_path / "out.csv").touch(0o600)
+    run("predict", model, "in.csv", "--out", "out.csv")
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
+    label = "\x1b]0;title\x07\x9b2J\u202e"
+    replace(tiny_artifact(), labels=("negative", label)).save(tmp_path / "model")
+    write_csv(tmp_path / "data.csv", tiny_examples(8))
+    shown = run("evaluate", "model", "data.csv")
+    answered = run("predict", "model", "-", piped=b"The film was good.\n")
+    for _, out, err in (shown, answered):
+        assert not set("\x1b\x07\x9b\u202e") & set(out + err)
+    assert json.loads(answered[1])["label"] == label

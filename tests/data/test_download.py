@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -209,3 +210,25 @@ def test_everything_can_be_downloaded(name, tmp_path):
 def test_unpacked_files_need_no_archive(tmp_path):
     small.write_files(tmp_path / "mr", small.MR)
     assert downloads_of(CORPORA["mr"], tmp_path) == []
+
+
+def test_every_download_has_a_checksum():
+    for wanted in (*CORPORA.values(), *VECTORS.values()):
+        for download in downloads_of(wanted, Path("/nowhere")):
+            assert download.sha256 or download.members, download.url
+
+
+def test_the_files_in_an_archive_without_a_checksum_are_compared(server, tmp_path):
+    archive = tmp_path / "made" / "data.tar.gz"
+    small.write_archive(archive, {"a.txt": "one", "b.txt": "two"}, inside="inside/")
+    server.files["data.tar.gz"] = archive.read_bytes()
+    right = {"a.txt": hashlib.sha256(b"one").hexdigest()}
+    wrong = {"a.txt": hashlib.sha256(b"two").hexdigest()}
+    path, url = tmp_path / "kept" / "data.tar.gz", server.url + "data.tar.gz"
+    for members in (wrong, {"c.txt": SHA256}):
+        with pytest.raises(DataError, match="is not the expected archive"):
+            fetch(Download(path, url, None, members))
+        assert not list(path.parent.iterdir())
+    assert fetch(Download(path, url, None, right)) == path
+    assert Download(path, url, None, right).done
+    assert not Download(path, url, None, wrong).done

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.process import LOOPBACK, PREDICT, question, service
+from tests.serve.process import LOOPBACK, PREDICT, question, read_all, service
 
 RESET = (ConnectionResetError, BrokenPipeError)
 CHUNK = b"2710\r\n" + b" " * 10_000 + b"\r\n"
@@ -127,3 +127,15 @@ def test_a_connection_beyond_the_limit_gets_503_until_another_is_closed(model):
             assert (status, error["code"], error["limit"]) == (503, "connections", 2)
         time.sleep(0.2)
         assert small.ask("GET", "/v1/health/live")[0] == 200
+
+
+def test_a_connection_beyond_the_limit_is_closed_at_once(model):
+    with (
+        service(model, "--limit", "connections=1") as small,
+        small.connect_raw(),
+        small.connect_raw() as second,
+    ):
+        second.settimeout(5)
+        began = time.monotonic()
+        assert read_all(second).startswith(b"HTTP/1.1 503 ")
+        assert time.monotonic() - began < 2

@@ -1,5 +1,6 @@
 """Hostile clients: the service neither crashes nor answers 500, and others are still served."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -94,3 +95,22 @@ def test_good_clients_are_served_among_hostile_ones(running):
     assert running.process.poll() is None
     assert psutil.Process(running.process.pid).memory_info().rss < 2e9
     assert b'status="500"' not in running.ask("GET", "/metrics")[2]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "text/plain", "Origin": "http://elsewhere.example"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded", "Origin": "null"}, 415),
+        ({"Origin": "http://elsewhere.example"}, 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+        ({}, 200),
+    ],
+)
+def test_a_page_elsewhere_cannot_post_without_asking(running, headers, status):
+    """Browsers send these types to other sites without asking them first."""
+    found, _, content = running.ask("POST", "/v1/predict", '{"texts": ["good"]}', headers)
+    assert found == status
+    assert status == 200 or json.loads(content)["error"]["code"] == "content_type"

@@ -224,3 +224,15 @@ def test_workers_exit_when_the_service_is_killed(model):
         workers = workers_of(found.process.pid)
         found.process.kill()
         assert all(map(gone, workers))
+
+
+def test_a_stopped_worker_is_replaced_after_the_deadline(model):
+    options = {"number": 1, "precision": "float32", "threads": 1, "deadline": 1.0}
+    digest = sha256_of(model / "config.json")
+    with start_workers(Predictor(tiny_artifact()), model, digest, **options) as [found]:
+        os.kill(found._process.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(WorkerError, match="a worker died"):
+            found.predict(["good"])
+        assert time.monotonic() - began < 10
+        assert found.predict(["good"])[0].label == "positive"

@@ -4,6 +4,7 @@ import gzip
 import io
 import struct
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -299,3 +300,24 @@ def test_the_real_vectors_are_read_as_a_slow_plain_loop_reads_them():
     assert vectors.words == list(expected)
     assert vectors.matrix.shape == (265, 300)
     np.testing.assert_array_equal(vectors.matrix, np.stack(list(expected.values())))
+
+
+def test_a_header_of_thousands_of_digits_is_one_line(tmp_path):
+    for name in ("vectors.txt", "vectors.bin"):
+        (tmp_path / name).write_bytes(b"9" * 5000 + b" 5\n" + as_text())
+        with pytest.raises(VectorsError):
+            read_vectors(tmp_path / name, needed={"the"}, also_first=100)
+
+
+def test_a_damaged_member_of_a_zip_file_is_one_line(tmp_path):
+    for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED):
+        path = tmp_path / "vectors.zip"
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("vectors.txt", as_text())
+        content = bytearray(path.read_bytes())
+        for place in range(45, len(content) // 2, len(content) // 40):
+            damaged = content.copy()
+            damaged[place] ^= 0xFF
+            path.write_bytes(damaged)
+            with suppress(VectorsError):  # and nothing else
+                read_vectors(path, needed={"the"}, also_first=10**6)

@@ -1,6 +1,7 @@
 """Output of the commands: results to stdout, messages to stderr."""
 
 import json
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,29 @@ if TYPE_CHECKING:
     from fathomer.predictor import Predictor
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that a terminal obeys, except tab and line feed."""
+
+
+def visible(text: str) -> str:
+    r"""Escape control characters, as JSON does; a label could otherwise command the terminal.
+
+    >>> visible("\x1b[2J")
+    '\\u001b[2J'
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def messages_console() -> "Console":
     """Return the console for progress and messages."""
     from rich.console import Console
 
-    console = Console(stderr=True, highlight=False, markup=False)
+    class Messages(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            shown = [visible(each) if isinstance(each, str) else each for each in objects]
+            super().print(*shown, **options)
+
+    console = Messages(stderr=True, highlight=False, markup=False)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines inside words
     return console
 
@@ -39,7 +58,7 @@ def open_model(folder: "Path", precision: str, device: str) -> "Predictor":
 
 def print_line(line: str) -> None:
     """Print a line of the result."""
-    typer.echo(line)
+    typer.echo(visible(line))
 
 
 def print_wrapped(line: str) -> None:
@@ -54,7 +73,7 @@ def print_wrapped(line: str) -> None:
 
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on one line."""
-    typer.echo(json.dumps(content, ensure_ascii=False))
+    typer.echo(visible(json.dumps(content, ensure_ascii=False)))
 
 
 def print_table(header: list[str], rows: list[list[str]], *, right: int = 1) -> None:

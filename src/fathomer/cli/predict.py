@@ -52,6 +52,10 @@ def predict(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with --out.")
     ] = False,
+    raw_cells: Annotated[
+        bool,
+        typer.Option("--raw-cells", help="Keep csv cells that look like formulas as they are."),
+    ] = False,
     text_column: TextColumn = "text",
     max_depth: MaxDepth = None,
     depth_budget: DepthBudget = None,
@@ -89,7 +93,15 @@ def predict(
     if out is not None:
         model = f"{sha256_of(folder / CONFIG)} {precision}"
         request = AnswerRequest(
-            path, real_path(out), model, depths, max_depth, depth_budget, abstain_below, delimiter
+            path,
+            real_path(out),
+            model,
+            depths,
+            max_depth,
+            depth_budget,
+            abstain_below,
+            delimiter,
+            raw_cells,
         )
         _write(predictor, request, options, resume=resume)
         return

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 import typer.core
 
+from fathomer.cli.output import visible
 from fathomer.errors import FathomerError
 
 # Base class of all usage errors; newer versions of typer vendor their own click.
@@ -66,7 +67,7 @@ def _set_encoding(stream: Any) -> None:
 
 
 def _fail(message: str) -> int:
-    typer.echo(f"fathomer: {' '.join(message.split())}", err=True)
+    typer.echo(f"fathomer: {visible(' '.join(message.split()))}", err=True)
     return 2
 
 

@@ -77,7 +77,13 @@ def serve(
 
     number = workers if workers > 1 else 0  # a single copy runs in this process
     with start_workers(
-        predictor, folder, digest, number=number, precision=precision, threads=threads
+        predictor,
+        folder,
+        digest,
+        number=number,
+        precision=precision,
+        threads=threads,
+        deadline=limits.deadline_seconds,
     ) as started:
         copies: list["Predictor"] = [*started] or [predictor]
         for copy in copies:

@@ -5,14 +5,18 @@ and its checksum is right. Every download has its own hidden folder. One left be
 process is deleted by a later download.
 """
 
+import hashlib
+import lzma
 import shutil
+import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -47,11 +51,31 @@ class Download:
     path: Path
     url: str
     sha256: str | None
+    members: Mapping[str, str] = field(default_factory=dict)
+    """Checksums of files in an archive that has no known checksum of its own."""
 
     @property
     def done(self) -> bool:
-        """Whether the file is already present, with the right checksum."""
-        return self.path.is_file() and self.sha256 in (None, sha256_of(self.path))
+        """Whether the file is already present, with the right checksums."""
+        if not self.path.is_file() or self.sha256 not in (None, sha256_of(self.path)):
+            return False
+        return self.holds_members(self.path)
+
+    def holds_members(self, path: Path) -> bool:
+        """Whether a file is an archive with the expected files in it."""
+        if not self.members:
+            return True
+        found = {}
+        try:
+            with tarfile.open(path, "r|*") as tar:
+                for member in tar:
+                    name = PurePosixPath(member.name).name
+                    stream = tar.extractfile(member) if name in self.members else None
+                    if stream:
+                        found[name] = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError):
+            return False
+        return found == dict(self.members)
 
 
 def downloads_of(wanted: Corpus | PretrainedVectors, data_dir: Path) -> list[Download]:
@@ -65,8 +89,10 @@ def downloads_of(wanted: Corpus | PretrainedVectors, data_dir: Path) -> list[Dow
         return [Download(folder / f.name, f.url or "", f.sha256) for f in files]
     if all(find_file(file, folder) for file in wanted.files):  # no need for the archive
         return []
-    name = wanted.archive.names[0]
-    return [Download(folder / name, wanted.archive.url, wanted.archive.sha256)]
+    archive = wanted.archive
+    path = folder / archive.names[0]
+    known = {} if archive.sha256 else {f.name: f.sha256 for f in wanted.files if f.sha256}
+    return [Download(path, archive.url, archive.sha256, known)]
 
 
 def fetch(
@@ -88,6 +114,11 @@ def fetch(
             retry_if_failed=RETRIES if retries is None else retries,
         )
         received = registry.fetch(name, downloader=partial(_receive, bar=bar))
+        if not download.holds_members(Path(received)):
+            raise DataError(
+                f"{download.url} is not the expected archive (a file in it has another sha256); "
+                f"nothing was kept; get {name} elsewhere and put it into {download.path.parent}"
+            )
         Path(received).replace(download.path)
     return download.path
 
@@ -150,7 +181,7 @@ def _explain_failure(download: Download) -> Iterator[None]:
             f"into {folder}"
         ) from None
     except ValueError as error:
-        if "hash" not in str(error):
+        if isinstance(error, DataError) or "hash" not in str(error):
             raise
         raise DataError(
             f"{download.url} is not the expected file (its sha256 is not {download.sha256}); "

@@ -5,6 +5,7 @@ Published results are for whole corpora, so a damaged text is no reason to refus
 """
 
 import gzip
+import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -161,7 +162,7 @@ def _read_archived(
                 if file and stream:
                     missing.discard(file.name)
                     yield from _examples(corpus, file, f"{archive}: {member.name}", stream)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile):
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
         raise DataError(
             f"{archive}: the archive is damaged or incomplete; delete it and run "
             f"fathomer data get {corpus.name}"

@@ -123,7 +123,11 @@ def read_stream(stream: BufferedReader, encoding: str) -> Iterator[list[Row]]:
     while not ended:
         block = stream.read1(1 << 16)  # blocks only until the first byte
         ended = not block
-        lines, newline, rest = decoder.decode(block, final=ended).rpartition("\n")
+        try:
+            decoded = decoder.decode(block, final=ended)
+        except UnicodeError as error:  # UTF-16 without a byte order mark
+            raise DataError(f"standard input: {error}; pass the right --encoding") from None
+        lines, newline, rest = decoded.rpartition("\n")
         arrived = (pending + lines).split("\n") if newline else []
         pending = rest if newline else pending + rest
         if ended and pending:

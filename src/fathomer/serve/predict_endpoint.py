@@ -17,6 +17,15 @@ from fathomer.serve.request import RequestParser, read_body
 
 logger = logging.getLogger(__name__)
 
+_NOT_JSON = ApiError(
+    415,
+    "content_type",
+    "Send JSON with the header Content-Type: application/json.",
+    headers={"connection": "close"},
+)
+_CURL = (b"", b"application/x-www-form-urlencoded")
+"""Types that programs send if none is named."""
+
 
 class PredictEndpoint:
     """An ASGI application that answers prediction requests.
@@ -46,6 +55,8 @@ class PredictEndpoint:
 
     async def predict(self, request: Request) -> Response:
         """Classify texts: one prediction per text, in the same order."""
+        if not _is_json(request):
+            raise _NOT_JSON
         body = await read_body(request, self._limits)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.deadline_seconds
@@ -97,3 +108,13 @@ class PredictEndpoint:
     def _deadline_exceeded(self) -> ApiError:
         message = f"No answer within {self._limits.deadline_seconds:g} seconds."
         return limit_error(self._limits, "deadline_seconds", message, status=504)
+
+
+def _is_json(request: Request) -> bool:
+    """Whether the body is JSON; browsers send other types to foreign sites without asking them.
+
+    A browser names the origin of such a request, so programs without one may leave the type out.
+    """
+    headers = dict(request.scope["headers"])
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind in _CURL and b"origin" not in headers)

@@ -107,7 +107,7 @@ def _add_predict(app: FastAPI, endpoint: PredictEndpoint, parser: RequestParser)
     app.post(
         "/v1/predict",
         response_model=schema.PredictAnswer,
-        responses=_errors(401, 408, 413, 422, 429, 504),
+        responses=_errors(401, 408, 413, 415, 422, 429, 504),
         openapi_extra={"requestBody": {"required": True, "content": body}},
     )(endpoint.predict)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import uvicorn
-from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -31,11 +30,13 @@ class LimitedProtocol(HttpToolsProtocol):
     """An HTTP connection that is closed when the client is too slow or sends too much."""
 
     limits: ClassVar[Limits]
-    too_many: ClassVar[Response]
+    too_many: ClassVar[bytes]
     """The response to a connection beyond the limit."""
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _send_timer: asyncio.TimerHandle | None = None
+    _refused = False
+    """Whether the connection is beyond the limit."""
     _shutting_down = False
     _ignoring = False
     """Whether further input is ignored, because too many requests were pipelined."""
@@ -44,11 +45,17 @@ class LimitedProtocol(HttpToolsProtocol):
         """Accept a connection, or refuse it if there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:
-            self.app = self.too_many
+            self._refused = True
+            transport.write(self.too_many)  # without waiting for a request
+            transport.write_eof()
+            self.loop.call_later(_CLOSE_SECONDS, transport.abort)
+            return
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
         """Parse input, and close the connection if its headers grow too large."""
+        if self._refused:
+            return
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes > _MAX_HEAD_BYTES:
@@ -144,7 +151,10 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
     """Return a protocol class for connections of a service with these limits."""
     message = f"More than {limits.connections} connections are open."
     headers = {"connection": "close"}
-    refusal = limit_error(limits, "connections", message, status=503, headers=headers).response()
+    response = limit_error(limits, "connections", message, status=503, headers=headers).response()
+    lines = [b"HTTP/1.1 503 Service Unavailable"]
+    lines += [name + b": " + value for name, value in response.raw_headers]
+    refusal = b"\r\n".join([*lines, b"", bytes(response.body)])
     return type("BoundProtocol", (LimitedProtocol,), {"limits": limits, "too_many": refusal})
 
 

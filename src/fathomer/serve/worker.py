@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct("<q")
 _READY, _FAILED = b"ready", b""
+_MAX_START_SECONDS = 300.0
+"""Longest time to load the model."""
 _MAX_RETRY_SECONDS = 30.0
 """Longest pause between two attempts to start a process."""
 
@@ -45,8 +47,11 @@ class WorkerError(FathomerError, RuntimeError):
 class WorkerPredictor(Predictor):
     """A predictor whose network runs in a worker process, which is restarted if it dies."""
 
-    def __init__(self, artifact: Artifact, command: Sequence[str]) -> None:  # no network of its own
+    def __init__(  # no network of its own
+        self, artifact: Artifact, command: Sequence[str], *, deadline: float = 60.0
+    ) -> None:
         self.artifact = artifact
+        self._deadline = deadline
         self._command = command
         self._closed = threading.Event()
         self._ready = False  # loading the model takes seconds
@@ -67,7 +72,8 @@ class WorkerPredictor(Predictor):
         """Wait until the process has loaded the model."""
         assert self._process
         try:
-            self._receive(self._process)
+            with _killed_after(_MAX_START_SECONDS, self._process):
+                self._receive(self._process)
         except EOFError:
             self._kill()
             raise WorkerError("a worker of the service did not start") from None
@@ -90,8 +96,9 @@ class WorkerPredictor(Predictor):
             raise WorkerError("the service is shutting down")
         try:
             assert process.stdin
-            _write(process.stdin, pack(request))
-            answer = self._receive(process)
+            with _killed_after(self._deadline, process):
+                _write(process.stdin, pack(request))
+                answer = self._receive(process)
         except Exception:  # after any failure, the next answer could be this one's
             self._kill()
             raise WorkerError("a worker died; a new one will be started") from None
@@ -144,17 +151,39 @@ class WorkerPredictor(Predictor):
 
 
 @contextmanager
+def _killed_after(seconds: float, process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Kill a process that does not answer in time, because it hangs or was stopped."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def start_workers(
-    predictor: Predictor, folder: Path, digest: str, *, number: int, precision: str, threads: int
+    predictor: Predictor,
+    folder: Path,
+    digest: str,
+    *,
+    number: int,
+    precision: str,
+    threads: int,
+    deadline: float = 60.0,
 ) -> Iterator[list[WorkerPredictor]]:
     """Start worker processes with the model in ``folder``, and stop them at the end.
 
     ``digest`` is the checksum of the model's ``config.json``, which holds those of its other files.
-    Workers refuse to start with any other model.
+    Workers refuse to start with any other model. One that does not answer within ``deadline``
+    seconds is replaced.
     """
     # -P: import nothing from the folder in which the service was started.
     command = [sys.executable, "-P", "-m", __name__, str(folder), digest, precision, str(threads)]
-    workers = [WorkerPredictor(predictor.artifact, command) for _ in range(number)]
+    workers = [
+        WorkerPredictor(predictor.artifact, command, deadline=deadline) for _ in range(number)
+    ]
     try:
         for worker in workers:
             worker.wait_until_ready()

@@ -10,6 +10,7 @@ and next-line characters. Some words of GloVe 840B contain spaces (``. . .``), s
 """
 
 import codecs
+import lzma
 import re
 import zipfile
 from collections import Counter
@@ -31,7 +32,7 @@ FORMATS = (
     "or .safetensors from fathomer vectors"
 )
 MAX_SIZE = 1 << 16  # a line that announces longer vectors is not a header
-HEADER = re.compile(rb"(\d+) (\d+)\s*")
+HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})\s*")
 VOTING_LINES = 10
 
 
@@ -146,7 +147,8 @@ def _open_vectors(path: Path) -> Iterator[IO[bytes]]:
                 archive.open(_text_member(path, archive.namelist())) as member,
             ):
                 yield BufferedReader(cast(RawIOBase, member), BLOCK)
-        except (zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: a password is needed
+        except (zipfile.BadZipFile, lzma.LZMAError, RuntimeError) as error:
+            # RuntimeError: a password or an unknown method of compression
             raise VectorsError(f"{path}: not a readable zip file ({error})") from None
 
 

@@ -1,0 +1,1 @@
+"""Attacks that can be repeated: kills, damaged and hostile files, hostile texts, and load."""
