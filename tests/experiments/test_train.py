@@ -9,6 +9,8 @@ import pytest
 
 import fathomer
 from fathomer.data.demo import demo_corpus
+from fathomer.errors import ConfigError
+from fathomer.model import registry
 from fathomer.model.registry import MODELS
 from tests.tiny import TINY
 
@@ -41,9 +43,18 @@ def test_a_trained_rival_is_loaded_and_predicts(trained):
     assert f"The model `text-cnn` ({MODELS['text-cnn'].paper})" in card
 
 
-@pytest.mark.parametrize("command", [["evaluate", "m", "demo"], ["explain", "m", "not bad"]])
-def test_without_the_experiments_a_rival_is_one_line_that_names_them(trained, command):
-    done = in_new_process(["-m", "fathomer", *command], trained.parent)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "unknown model 'text-cnn'" in done.stderr
-    assert "belong to experiments: in a clone, import experiments.rivals or run" in done.stderr
+def test_in_a_clone_the_package_finds_a_rival_by_itself(trained):
+    done = in_new_process(["-m", "fathomer", "evaluate", "m", "demo", "--json"], trained.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["examples"] > 0
+
+
+def test_without_a_clone_a_rival_is_one_line_that_names_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "CLONE", tmp_path)
+    monkeypatch.delitem(MODELS, "text-cnn")
+    with pytest.raises(ConfigError, match="unknown model 'text-cnn'") as caught:
+        registry.find_model("text-cnn")
+    assert "belong to experiments: in a clone, import experiments.rivals or run" in str(
+        caught.value
+    )
+    assert "\n" not in str(caught.value)

@@ -1,5 +1,8 @@
 """The models by name: ours and its baselines. Other packages add theirs with :func:`register`."""
 
+import importlib
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from jaxtyping import UInt8
@@ -33,6 +36,8 @@ class RegisteredModel(NamedTuple):
 
 
 MODELS: dict[str, RegisteredModel] = {}
+CLONE = Path(__file__).resolve().parents[3]
+"""The clone of the repository that this package is run from, unless it is installed from a wheel."""
 
 
 def register(
@@ -57,11 +62,22 @@ register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You 
 def find_model(name: str) -> RegisteredModel:
     """Return the model registered as ``name``."""
     if name not in MODELS:
+        _register_rivals(name)
+    if name not in MODELS:
         raise ConfigError(
             f"unknown model {name!r}; {did_you_mean(name, MODELS)} (the paper's other systems belong "
             "to experiments: in a clone, import experiments.rivals or run python -m experiments)"
         )
     return MODELS[name]
+
+
+def _register_rivals(name: str) -> None:
+    """Register the paper's other systems if this is a clone of the repository and one is meant."""
+    rivals = CLONE / "experiments" / "rivals" / "__init__.py"
+    if rivals.is_file() and f'"{name}"' in rivals.read_text(encoding="utf-8"):
+        if str(CLONE) not in sys.path:
+            sys.path.append(str(CLONE))
+        importlib.import_module("experiments.rivals")
 
 
 def build_model(config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None) -> Network:
