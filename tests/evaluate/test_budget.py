@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-import torch
 
 import fathomer
 from fathomer.data.demo import demo_corpus
 from fathomer.errors import DepthError
 from fathomer.evaluate.budget import DepthBudgets, calibrate_depth, depth_thresholds
-from fathomer.model.depth_shift import shift_depths
-from fathomer.model.fast import fast_network, int8_available
+from fathomer.model.fast import int8_available
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
-from tests.model.networks import RAGGED, packed, random_network
+from tests.model.networks import random_network
 from tests.tiny import TINY, supervised_artifact, tagged, tiny_artifact, tiny_examples
 
 
@@ -92,20 +90,6 @@ def test_thresholds_tell_the_average_depth_at_any_shift():
     assert (np.diff(thresholds, axis=1) >= 0).all()
     for shift in (-5, -0.5, 0, 0.1, 1, 5):
         assert 1 + (thresholds < shift).sum() / 200 == pytest.approx(slow_mean(logits, shift))
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("fast", [False, True], ids=["plain", "engine"])
-def test_a_shifted_network_selects_the_depths_of_shifted_logits(fast):
-    plain = random_network(depth="supervised")
-    network = fast_network(plain) if fast else plain
-    batch = packed(RAGGED)
-    logits = plain(batch).depth_logits
-    shifted = shift_depths(network, 0.7)(batch)
-    expected = (logits + 0.7 * torch.arange(4)).argmax(1) + 1
-    assert shifted.depths.tolist() == expected.tolist() != network(batch).depths.tolist()
-    forced = plain(batch, depths=expected)
-    torch.testing.assert_close(shifted.logits, forced.logits, rtol=0, atol=1e-5)
 
 
 def test_a_single_depth_and_texts_without_words_have_a_table():

@@ -130,3 +130,19 @@ def test_a_batch_contains_the_words_that_the_tokenizer_found():
     words = Tokenizer.from_words(["good", "film"]).encode(texts, max_words=3)
     packed = EncodedTexts.from_words(words, max_chars=3).pack([2, 1, 0])
     assert unpacked(packed) == [[1, "gri", ","], [], [1, 2]]
+
+
+def test_values_of_words_are_gathered_and_scattered_by_text():
+    texts = EncodedTexts(
+        ids=np.array([5, 6, 7, -1, 8], dtype=np.int32),
+        starts=np.array([0, 2, 2, 5]),
+        unknown=np.zeros((1, 1), dtype=np.uint8),
+    )
+    values = np.arange(5) * 10
+    assert texts.gather([2, 1, 0], values).tolist() == [20, 30, 40, 0, 10]
+    back = np.zeros(5, dtype=np.int64)
+    texts.scatter([2, 1, 0], np.array([20, 30, 40, 0, 10]), back)
+    assert back.tolist() == values.tolist()
+    taken = texts.take([2, 0])
+    assert (taken.ids.tolist(), taken.starts.tolist()) == ([7, -1, 8, 5, 6], [0, 3, 5])
+    assert len(texts.take([])) == 0

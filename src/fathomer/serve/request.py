@@ -56,7 +56,10 @@ class RequestParser:
     """Turns the body of a prediction request into texts and their words."""
 
     def __init__(self, predictor: Predictor, limits: Limits) -> None:
-        self.model = schema.request_model(limits, max_depth=predictor.max_depth)
+        has_budgets = predictor.artifact.depth_budgets is not None
+        self.model = schema.request_model(
+            limits, max_depth=predictor.max_depth, has_budgets=has_budgets
+        )
         self._predictor = predictor
         self._limits = limits
 
@@ -68,16 +71,13 @@ class RequestParser:
             raise ApiError(422, "invalid", f"Invalid JSON: {error}") from None
         if isinstance(content, dict):
             self._check_keys(content)
+            self._check_budget(content)
         try:
             parsed = self.model.model_validate(content)
         except ValidationError as error:
             raise validation_error(error, self._limits) from None
         if not self._predictor.knows_depth and (parsed.depths or parsed.max_depth):
             raise ApiError(422, "no_depth", "Words have no depth in this model.")
-        try:
-            self._predictor.depth_shift(parsed.depth_budget)
-        except DepthError as error:
-            raise ApiError(422, "no_depth", f"depth_budget: {error}.") from None
         return parsed
 
     def _check_keys(self, content: dict[str, object]) -> None:
@@ -87,6 +87,14 @@ class RequestParser:
             if key not in known:
                 hint = did_you_mean(key[:100], known)
                 raise ApiError(422, "invalid", f"{key[:100]}: no such key; {hint}")
+
+    def _check_budget(self, content: dict[str, object]) -> None:
+        """Reject a depth budget if the model has none; the schema then allows only null."""
+        if content.get("depth_budget") is not None and not self._predictor.artifact.depth_budgets:
+            try:
+                self._predictor.depth_shift(1.0)
+            except DepthError as error:
+                raise ApiError(422, "no_depth", f"depth_budget: {error}.") from None
 
     async def split(self, texts: list[str]) -> list[Words]:
         """Return the words of each text."""

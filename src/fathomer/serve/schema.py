@@ -89,11 +89,14 @@ def _float(value: Any) -> Any:
     return float(value) if type(value) is int else value
 
 
-def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
+def request_model(
+    limits: Limits, *, max_depth: int, has_budgets: bool = False
+) -> type[PredictRequest]:
     """Return the schema of a request with the limits and the depth of a model built in."""
     text = Annotated[str, Field(max_length=limits.characters_per_text)]
     depth = Annotated[int, Field(ge=1, le=max_depth), BeforeValidator(_integer)]
-    budget = Annotated[float, Field(ge=1, le=max_depth), BeforeValidator(_float)]
+    number = Annotated[float, Field(ge=1, le=max_depth), BeforeValidator(_float)]
+    budget: Any = number | None if has_budgets else None
     fields = PredictRequest.model_fields
     return create_model(
         "PredictRequest",
@@ -101,5 +104,5 @@ def request_model(limits: Limits, *, max_depth: int) -> type[PredictRequest]:
         __doc__=PredictRequest.__doc__,
         texts=(Annotated[list[text], Field(max_length=limits.texts_per_request)], ...),
         max_depth=(depth | None, Field(None, description=fields["max_depth"].description)),
-        depth_budget=(budget | None, Field(None, description=fields["depth_budget"].description)),
+        depth_budget=(budget, Field(None, description=fields["depth_budget"].description)),
     )
