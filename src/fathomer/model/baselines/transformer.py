@@ -27,9 +27,8 @@ from fathomer.model.positions import sinusoids
 HEADS = 8
 LAYERS = 6
 SPREAD = 0.02
-"""Standard deviation of trained embeddings at the start. Normalisation makes their scale
-irrelevant for the function, but with 0.4, as in the other models, Adam's steps are so small beside them that
-the network fits noise before it has learned any word (docs/log.md)."""
+"""Standard deviation of trained embeddings at the start. With 0.4, as in the other models, it
+stayed at chance on the demo corpus (docs/log.md)."""
 POSITIONS = 0.03
 """Scale of the sinusoids, which would otherwise outweigh the tokens."""
 
