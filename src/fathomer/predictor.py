@@ -17,6 +17,7 @@ from fathomer.artifact import Artifact
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
+from fathomer.dataset import TableOptions, map_dataset
 from fathomer.errors import ConfigError, DataError, did_you_mean
 from fathomer.evaluate.metrics import Answered, Metrics, score
 from fathomer.model.fast import fast_network, int8_available
@@ -94,6 +95,7 @@ class Predictor:
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
             precision = _checked_int8(self.network)
+        self.precision = precision
         self.network = fast_network(self.network, precision=precision)
 
     @property
@@ -198,6 +200,25 @@ class Predictor:
             truncated=words.truncated,
             labels=tuple(self.labels[number] for number in numbers) if self.multi_label else None,
         )
+
+    def map_dataset(
+        self,
+        dataset: Any,
+        *,
+        text_column: str = "text",
+        depths: bool = False,
+        max_depth: int | None = None,
+        abstain_below: float = 0.0,
+        workers: int | None = None,
+    ) -> Any:
+        """Return a Ray dataset with the columns of ``dataset`` and an answer for every row.
+
+        The new columns are ``label``, ``probability`` and ``error`` (why a row has no label), and
+        ``mean_depth`` if ``depths`` are asked for. Each of the ``workers``, by default up to one
+        per core, is an actor with a copy of the model and one thread.
+        """
+        options = TableOptions(text_column, depths, max_depth, abstain_below)
+        return map_dataset(self, dataset, load, options, workers)
 
     def evaluate(self, examples: Examples, *, max_depth: int | None = None) -> Metrics:
         """Score the model on labelled texts.

@@ -11,7 +11,8 @@ import typer
 
 from fathomer.cli.options import Device, Encoding, Folder, MaxDepth, Precision, TextColumn
 from fathomer.cli.output import messages_console, open_model, print_json
-from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
+from fathomer.cli.predict_ray import predict_on_ray
+from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.answer_file import AnswerRequest
@@ -40,7 +41,17 @@ def predict(
         float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
     ] = 0.0,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write the answers to.")
+        str | None,
+        typer.Option(metavar="FILE|DIR", help="File, or with --engine ray folder, of the answers."),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ray", help="Answer many files on several workers.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="A", help="Ray cluster: auto, or host:port.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Ray workers; default: one per core.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with --out.")
@@ -59,16 +70,27 @@ def predict(
     Example: echo "a lovely film" | fathomer predict model --depths
 
     Example: fathomer predict model reviews.csv --out answers.csv
+
+    Example: fathomer predict model 'data/*.parquet' --out answers --engine ray
     """
     from fathomer.answer_file import AnswerRequest
     from fathomer.artifact import CONFIG
     from fathomer.data.reading import ReadOptions
+    from fathomer.dataset import TableOptions
     from fathomer.files import real_path, sha256_of
 
+    if engine is not None:
+        if engine != "ray":
+            raise ConfigError(f"--engine {engine}: {did_you_mean(engine, ['ray'])}")
+        table = TableOptions(text_column, depths, max_depth, abstain_below)
+        predict_on_ray(folder, file, out, table, address, workers, precision, encoding)
+        return
+    if address or workers:
+        raise ConfigError("--address and --workers belong to --engine ray")
     path, options = Path(file), ReadOptions(text_column, None, encoding)
     _check_input(path)
     if out is not None:
-        _check_output(out, path)
+        _check_output(Path(out), path)
     elif resume:
         raise ConfigError("--resume continues a file of answers: name it with --out")
     predictor = open_model(folder, precision, device)
@@ -77,7 +99,7 @@ def predict(
         raise DepthError(f"{folder}: words have no depth in the model {name}; leave --depths out")
     if out is not None:
         model = f"{sha256_of(folder / CONFIG)} {precision}"
-        request = AnswerRequest(path, real_path(out), model, depths, max_depth, abstain_below)
+        request = AnswerRequest(path, real_path(Path(out)), model, depths, max_depth, abstain_below)
         _write(predictor, request, options, resume=resume)
         return
     for chunk in _chunks(path, options):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fathomer.answer_dataset import ChunkAnswered
 from fathomer.data.reading import Row
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.train.checkpoint import EpochDone
@@ -61,6 +62,22 @@ def show_answers(
             texts += len(chunk)
             speed = texts / (time.perf_counter() - started)
             bar.update(task, completed=chunk[-1].line, texts=texts, speed=speed)
+
+
+def show_chunks(chunks: Iterable[ChunkAnswered], console: Console) -> Iterator[ChunkAnswered]:
+    """Pass parts of answers through and show how many texts are answered."""
+    bar = _bar(
+        console,
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[texts]:,} texts  {task.fields[speed]:,.0f} texts/s"),
+    )
+    started, texts = time.perf_counter(), 0
+    with bar:
+        task = bar.add_task("", total=None, texts=0, speed=0.0)
+        for chunk in chunks:
+            yield chunk
+            texts += chunk.rows
+            bar.update(task, texts=texts, speed=texts / (time.perf_counter() - started))
 
 
 def _bar(console: Console, *columns: BarColumn | TextColumn) -> Progress:
