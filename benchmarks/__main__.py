@@ -1,4 +1,4 @@
-"""The commands ``python -m benchmarks speed``, ``training`` and ``serving``."""
+"""The commands ``python -m benchmarks speed``, ``training``, ``scale`` and ``serving``."""
 
 import json
 import time
@@ -156,6 +156,45 @@ def training(
         print_line(f"{shape:<32}{row['words_per_second']:>9,.0f} words/s")
     for name, value in found["ratios"].items():
         print_line(f"{name:<32}{value:>9.2f}")
+    _print_machine(found["machine"])
+
+
+@app.command()
+def scale(
+    folder: Folder,
+    texts: Annotated[
+        int, typer.Option(metavar="N", min=1000, help="Texts to answer, of the demo's kind.")
+    ] = 200_000,
+    workers: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Numbers of Ray workers to compare.")
+    ] = "1,2,4",
+    as_json: Json = False,
+) -> None:
+    """Measure answering on Ray, and compare the times with a cost model.
+
+    Example: python -m benchmarks scale model --texts 200000 --workers 1,2,4
+    """
+    from benchmarks.scale import measure_scale
+    from fathomer.cli.output import open_model
+    from fathomer.errors import require
+
+    require("ray", "scale")
+    numbers = [int(each) for each in workers.split(",")]
+    predictor = open_model(folder, "float32", "cpu")
+    found = measure_scale(predictor, texts=texts, workers=numbers, report=messages_console().print)
+    if as_json:
+        print_json(found)
+        return
+    print_line(
+        f"plain: {found['plain_texts_per_second']:,.0f} texts/s; overhead {found['overhead']:.1%}"
+    )
+    for row in found["rows"]:
+        low, high = row["memory_mb"]
+        print_line(
+            f"workers {row['workers']}: start {row['start_seconds']:.1f} s, then {row['seconds']:.1f} s "
+            f"(predicted {row['predicted_seconds']:.1f} s), {row['texts_per_second']:,.0f} texts/s, "
+            f"{low:,.0f}-{high:,.0f} MB per worker"
+        )
     _print_machine(found["machine"])
 
 

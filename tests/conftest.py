@@ -46,6 +46,7 @@ TOGETHER = {
     ],
     "workers": ["serve/test_worker"],
     "processes": ["train/test_processes"],
+    "ray": ["test_answer_dataset", "test_dataset", "benchmarks/test_scale"],
     "page": ["serve/test_page", "serve/test_page_tables"],
 }
 """Files that share a trained model, a service or a browser, by the name of what they share."""
@@ -85,6 +86,17 @@ def demo(tmp_path_factory):
     done = subprocess.run([*command, "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Demo(folder, json.loads(done.stdout), done.stderr)
+
+
+@pytest.fixture(scope="session")
+def ray():
+    """Start a Ray of two workers on this machine, without a dashboard and with little memory."""
+    ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'fathomer[scale]'")
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+    limits = {"num_cpus": 3, "object_store_memory": 100 << 20}  # two for workers, one to read
+    ray.init("local", include_dashboard=False, logging_level="ERROR", log_to_driver=False, **limits)
+    yield ray
+    ray.shutdown()
 
 
 @pytest.fixture

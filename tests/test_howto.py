@@ -23,7 +23,7 @@ HOWTO = Path(__file__).parents[1] / "docs" / "howto"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in HOWTO.glob("*.md")}
 STANDALONE = ("multi-label", "probabilities", "scikit-learn")
 """Pages that make all their files and models themselves, from the first block to the last."""
-CONSOLE_PAGES = sorted(PAGES.keys() - {*STANDALONE, "processes", "tune"})
+CONSOLE_PAGES = sorted(PAGES.keys() - {*STANDALONE, "processes", "ray", "tune"})
 PACKAGES = {
     "export": "onnxruntime",
     "hub": "transformers",

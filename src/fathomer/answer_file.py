@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fathomer.data.csv_jsonl import DELIMITERS, TABLES
-from fathomer.data.examples import SEPARATOR
 from fathomer.data.reading import Row
 from fathomer.data.xlsx_parquet import write_parquet
+from fathomer.dataset import free_name, label_and_probability
 from fathomer.errors import ConfigError, DataError, FathomerError
 from fathomer.files import GrowingFile
 from fathomer.locks import locked
@@ -211,12 +211,10 @@ class _AnswerWriter:
 
     def _free_name(self, name: str) -> str:
         """Return ``name``, or a prefixed one if the input already has such a column."""
-        taken = {name.strip().casefold() for name in self.names}
-        for choice in (name, f"predicted_{name}"):
-            if choice not in taken:
-                return choice
-        problem = f"the columns {name!r} and 'predicted_{name}' both exist already; rename one"
-        raise file_error(self.path, problem, 1)
+        try:
+            return free_name(name, self.names)
+        except DataError as error:
+            raise file_error(self.path, str(error), 1) from None
 
     def header(self) -> list[str]:
         """Return the line before the answers, if the kind of file has one."""
@@ -247,7 +245,7 @@ class _AnswerWriter:
 
     def _answers(self, prediction: Prediction) -> list[str | float | None]:
         """Return the values of the new columns."""
-        answers = [*_label_and_probability(prediction)]
+        answers = [*label_and_probability(prediction)]
         if self.depths:
             depth = prediction.mean_depth
             answers.append(None if depth is None else round(depth, 4))
@@ -257,17 +255,10 @@ class _AnswerWriter:
         if taken := set(self.added) & set(record.names):
             problem = f"the key {min(taken)!r} is used for the answers, as the first row lacks it"
             raise file_error(self.path, f"{problem}; rename it", record.line)
-        values = [*record.values, *_label_and_probability(prediction)]
+        values = [*record.values, *label_and_probability(prediction)]
         if self.depths:
             values.append([word._asdict() for word in prediction.words])
         return _json_line(dict(zip([*record.names, *self.added], values, strict=True)))
-
-
-def _label_and_probability(prediction: Prediction) -> tuple[str | None, float]:
-    """Return the label and its probability; several labels are joined as in a training file."""
-    labels = prediction.labels
-    label = prediction.label if labels is None else SEPARATOR.join(labels)
-    return label, round(prediction.probabilities[prediction.best], 6)
 
 
 def disarmed(cell: Any) -> Any:

@@ -27,6 +27,7 @@ EXTRAS = {
     "hub": "fathomer.hub",
     "onnx": "export",
     "plots": "a plot",
+    "scale": "--engine ray",
     "serve": "serve",
     "track": "--track",
     "tune": "tune",

@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from fathomer.columns import checked_texts
 from fathomer.config import PredictPrecision
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
+from fathomer.dataset import TableOptions, map_dataset
 from fathomer.errors import ArtifactError, ConfigError, DataError, DepthError, did_you_mean
 from fathomer.evaluate.budget import CurvePoint, measure_curve
 from fathomer.evaluate.metrics import Answered, Metrics, score
@@ -47,6 +48,7 @@ class Predictor:
         self.network = artifact.network.to(find_device(device)).eval()
         if precision == "int8":
             precision = _checked_int8(self.network)
+        self.precision = precision
         self.network = fast_network(self.network, precision=precision)
 
     @property
@@ -172,6 +174,26 @@ class Predictor:
             return answers.given(self.artifact.thresholds)
         chosen: NDArray[np.bool_] = answers.labels[:, None] == np.arange(len(self.labels))
         return chosen
+
+    def map_dataset(
+        self,
+        dataset: Any,
+        *,
+        text_column: str = "text",
+        depths: bool = False,
+        max_depth: int | None = None,
+        depth_budget: float | None = None,
+        abstain_below: float = 0.0,
+        workers: int | None = None,
+    ) -> Any:
+        """Return a Ray dataset with the columns of ``dataset`` and an answer for every row.
+
+        The new columns are ``label``, ``probability`` and ``error`` (why a row has no label), and
+        ``mean_depth`` if ``depths`` are asked for. Each of the ``workers``, by default up to one
+        per core, is an actor with a copy of the model and one thread.
+        """
+        options = TableOptions(text_column, depths, max_depth, abstain_below, depth_budget)
+        return map_dataset(self, dataset, load, options, workers)
 
     def evaluate(
         self,

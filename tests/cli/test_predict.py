@@ -209,3 +209,32 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     for _, out, err in (shown, answered):
         assert not set("\x1b\x07\x9b\u202e") & set(out + err)
     assert json.loads(answered[1])["label"] == label
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["none/*.csv", "--out", "a", "--engine", "ray"], "none/*.csv: no such file"),
+        (["data.csv", "--engine", "ray"], "--engine ray needs a folder for the answers"),
+        (["data.csv", "--out", "data.csv", "--engine", "ray"], "data.csv: is a file; --engine ray"),
+        (["data.csv", "--out", "a", "--engine", "rey"], "--engine rey: did you mean 'ray'?"),
+        (["data.csv", "--workers", "2"], "--address and --workers belong to --engine ray"),
+        (
+            ["data.csv", "--out", "a", "--engine", "ray", "--text-column", "body"],
+            "no column 'body'; the columns are text, label; name",
+        ),
+        (
+            ["data.csv", "--out", "a", "--engine", "ray", "--address", "127.0.0.1:1"],
+            "--address 127.0.0.1:1: there is no Ray cluster; start one with",
+        ),
+    ],
+)
+def test_mistakes_with_ray_are_one_line_and_nothing_is_written(
+    run, model, data, options, message, tmp_path
+):
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'fathomer[scale]'")
+    code, out, err = run("predict", model, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "a").exists()

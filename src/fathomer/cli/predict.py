@@ -19,7 +19,8 @@ from fathomer.cli.options import (
     TextColumn,
 )
 from fathomer.cli.output import messages_console, open_model, print_json
-from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError
+from fathomer.cli.predict_ray import predict_on_ray
+from fathomer.errors import ConfigError, DataError, DepthError, MissingFileError, did_you_mean
 
 if TYPE_CHECKING:
     from fathomer.answer_file import AnswerRequest
@@ -47,7 +48,17 @@ def predict(
         float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
     ] = 0.0,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write the answers to.")
+        str | None,
+        typer.Option(metavar="FILE|DIR", help="File, or with --engine ray folder, of the answers."),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ray", help="Answer many files on several workers.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="A", help="Ray cluster: auto, or host:port.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Ray workers; default: one per core.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run with --out.")
@@ -71,16 +82,27 @@ def predict(
     Example: echo "a lovely film" | fathomer predict model --depths
 
     Example: fathomer predict model reviews.csv --out answers.csv
+
+    Example: fathomer predict model 'data/*.parquet' --out answers --engine ray
     """
     from fathomer.answer_file import AnswerRequest
     from fathomer.artifact import CONFIG
     from fathomer.data.reading import ReadOptions, describe_delimiter, read_delimiter
+    from fathomer.dataset import TableOptions
     from fathomer.files import real_path, sha256_of
 
+    if engine is not None:
+        if engine != "ray":
+            raise ConfigError(f"--engine {engine}: {did_you_mean(engine, ['ray'])}")
+        table = TableOptions(text_column, depths, max_depth, abstain_below, depth_budget)
+        predict_on_ray(folder, file, out, table, address, workers, precision, encoding)
+        return
+    if address or workers:
+        raise ConfigError("--address and --workers belong to --engine ray")
     path, options = Path(file), ReadOptions(text_column, None, encoding)
     _check_input(path)
     if out is not None:
-        _check_output(out, path)
+        _check_output(Path(out), path)
     elif resume:
         raise ConfigError("--resume continues a file of answers: name it with --out")
     delimiter = read_delimiter(path, encoding)
@@ -94,7 +116,7 @@ def predict(
         model = f"{sha256_of(folder / CONFIG)} {precision}"
         request = AnswerRequest(
             path,
-            real_path(out),
+            real_path(Path(out)),
             model,
             depths,
             max_depth,

@@ -27,6 +27,8 @@ from fathomer.spool import PIECE, Spool
 
 TIMEOUT = timedelta(hours=6)
 """How long to wait for a process that is alive, such as the first one while it prepares the texts."""
+MEETING = timedelta(minutes=5)
+"""How long to look for the first process, which may start later or have been killed already."""
 FAREWELL = timedelta(seconds=10)
 """How long the first process may take to say that it ends."""
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -213,8 +215,9 @@ def join_processes(
 
 def _join_started(device: str) -> ProcessGroup:
     with _noticing_losses():
-        joined = dist.rendezvous("env://", timeout=TIMEOUT)  # type: ignore[attr-defined]
+        joined = dist.rendezvous("env://", timeout=MEETING)  # type: ignore[attr-defined]
         store, rank, count = next(joined)
+        store.set_timeout(TIMEOUT)
     return ProcessGroup(store, rank, count, device=device)
 
 

@@ -1,0 +1,306 @@
+"""Files of texts as Arrow tables, in chunks: csv, tsv, jsonl and parquet, on a disk or behind a URL.
+
+The columns of parquet files keep their types; all others are strings, as they are in the file. A line
+that cannot be parsed is a row with an error.
+"""
+
+import csv
+import glob
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fathomer.errors import DataError, MissingFileError
+from fathomer.open_files import format_suffix
+
+KINDS = (".csv", ".tsv", ".jsonl", ".parquet")
+Chunk = tuple[Any, list[str | None]]
+"""An Arrow table, and the error of each of its rows."""
+
+
+@dataclass(frozen=True)
+class FileStore:
+    """A folder on a disk, or in a store that pyarrow or fsspec can open."""
+
+    system: Any
+    base: str
+
+    def path(self, name: str) -> str:
+        """Return the path of a file in the folder."""
+        return f"{self.base}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return bool(self.system.get_file_info(self.path(name)).is_file)
+
+    def names(self) -> list[str]:
+        """Return the names of everything in the folder; none if there is no folder."""
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(self.base, allow_not_found=True)
+        return [info.base_name for info in self.system.get_file_info(selector)]
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with self.system.open_input_stream(self.path(name), compression=None) as file:
+            return bytes(file.read())
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        self.system.create_dir(self.base, recursive=True)
+        with self.system.open_output_stream(self.path(name), compression=None) as file:
+            file.write(content)
+
+    def write_tables(self, name: str, schema: Any, tables: Iterable[Any]) -> None:
+        """Write tables as one parquet file, which gets its name when it is complete.
+
+        Columns that a table lacks are empty.
+        """
+        import pyarrow.parquet
+
+        path = PurePosixPath(self.path(name))
+        self.system.create_dir(str(path.parent), recursive=True)
+        # Two workers can write the same part, if one of them seems to be dead.
+        growing = str(path.with_name(f"_{path.name}.{os.getpid()}"))
+        with pyarrow.parquet.ParquetWriter(growing, schema, filesystem=self.system) as writer:
+            for table in tables:
+                parts = [schema.empty_table(), table]
+                writer.write_table(pyarrow.concat_tables(parts, promote_options="permissive"))
+        self.system.move(growing, str(path))
+
+    def common_schema(self, names: Iterable[str]) -> Any:
+        """Return all columns of some parquet files."""
+        import pyarrow.parquet
+
+        read = pyarrow.parquet.read_schema
+        schemas = [read(self.path(name), filesystem=self.system) for name in names]
+        return pyarrow.unify_schemas(schemas)
+
+    def read_table(self, name: str) -> Any:
+        """Read a parquet file."""
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(self.path(name), filesystem=self.system) as file:
+            return file.read()
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a folder, if it exists."""
+        from pyarrow.fs import FileType
+
+        info = self.system.get_file_info(self.path(name))
+        if info.type == FileType.Directory:
+            self.system.delete_dir(self.path(name))
+        elif info.type == FileType.File:
+            self.system.delete_file(self.path(name))
+
+
+def absolute(address: str) -> str:
+    """Return an address that means the same to every worker, whatever folder it runs in."""
+    return address if "://" in address else str(Path(address).absolute())
+
+
+def folder_of(address: str) -> FileStore:
+    """Return the folder with a path or a URL."""
+    from pyarrow.fs import FileSystem, FSSpecHandler, LocalFileSystem, PyFileSystem
+
+    if "://" not in address:
+        return FileStore(LocalFileSystem(), absolute(address))
+    if address.startswith(("http://", "https://")):
+        import fsspec
+
+        handler = FSSpecHandler(fsspec.filesystem("http"))
+        return FileStore(PyFileSystem(handler), address.rstrip("/"))
+    try:
+        system, base = FileSystem.from_uri(address)
+    except (ValueError, OSError) as error:
+        raise DataError(f"{address}: {str(error).splitlines()[0]}") from None
+    return FileStore(system, base.rstrip("/"))
+
+
+@dataclass(frozen=True)
+class TextTables:
+    """Files with the same columns, by the name of the file with their answers."""
+
+    folder: FileStore
+    files: dict[str, str]
+    schema: Any
+    text_column: str
+    encoding: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
+    def empty(self) -> Any:
+        """Return a table without rows."""
+        return self.schema.empty_table()
+
+    def read(self, path: str, *, rows: int) -> Iterator[Chunk]:
+        """Read a file in chunks that depend only on its content; there may be none."""
+        import pyarrow
+
+        readers = {".parquet": self._read_parquet, ".jsonl": self._read_jsonl}
+        try:
+            yield from readers.get(format_suffix(Path(path)), self._read_csv)(path, rows)
+        except (pyarrow.ArrowException, OSError, csv.Error) as error:
+            reason = " ".join(str(error).split())
+            raise DataError(f"cannot be read ({reason})") from None
+
+    def _read_parquet(self, path: str, rows: int) -> Iterator[Chunk]:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path, filesystem=self.folder.system) as file:
+            for batch in file.iter_batches(batch_size=rows):
+                yield pyarrow.Table.from_batches([batch]), [None] * len(batch)
+
+    def _read_jsonl(self, path: str, rows: int) -> Iterator[Chunk]:
+        found: list[dict[str, str | None]] = []
+        errors: list[str | None] = []
+        for number, line in enumerate(_lines(self.folder.system, path, self.encoding), 1):
+            if not line.strip():
+                continue
+            values, error = _parsed(line, number)
+            found.append(values)
+            errors.append(error)
+            if len(found) == rows:
+                yield self._strings(found), errors
+                found, errors = [], []
+        if found:
+            yield self._strings(found), errors
+
+    def _strings(self, rows: list[dict[str, str | None]]) -> Any:
+        import pyarrow
+
+        names = dict.fromkeys([*self.names, *(name for row in rows for name in row)])
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        kinds = pyarrow.schema([(name, pyarrow.string()) for name in names])
+        return pyarrow.table(columns, schema=kinds)
+
+    def _read_csv(self, path: str, rows: int) -> Iterator[Chunk]:
+        """Read a csv or tsv file as strings, row by row, so that a bad row spoils no other."""
+        delimiter = "\t" if format_suffix(Path(path)) == ".tsv" else ","
+        reader = csv.reader(_lines(self.folder.system, path, self.encoding), delimiter=delimiter)
+        next(reader, None)
+        found: list[dict[str, str | None]] = []
+        errors: list[str | None] = []
+        for cells in reader:
+            if not cells:
+                continue
+            error = None
+            if len(cells) != len(self.names):
+                error = f"line {reader.line_num}: {len(cells)} columns, expected {len(self.names)}"
+            found.append(dict(zip(self.names, cells, strict=False)))
+            errors.append(error)
+            if len(found) == rows:
+                yield self._strings(found), errors
+                found, errors = [], []
+        if found:
+            yield self._strings(found), errors
+
+
+def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
+    """Return the values of a line of JSON as strings, and what is wrong with it."""
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        return {}, f"line {number}: not JSON ({error})"
+    if not isinstance(values, dict):
+        return {}, f"line {number}: not a JSON object"
+    return {
+        name: value if value is None or isinstance(value, str) else json.dumps(value)
+        for name, value in values.items()
+    }, None
+
+
+def _lines(system: Any, path: str, encoding: str) -> Iterator[str]:
+    """Yield the lines of a file, decompressed by its suffix."""
+    encoding = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    with (
+        system.open_input_stream(path) as stream,
+        io.TextIOWrapper(io.BufferedReader(stream, 1 << 20), encoding, "replace", "") as text,
+    ):
+        yield from text
+
+
+def find_tables(pattern: str, text_column: str, encoding: str = "utf-8") -> TextTables:
+    """Find the files that match a pattern, and check that they can be answered together."""
+    folder, paths = _matching(pattern)
+    base = os.path.commonpath([str(PurePosixPath(path).parent) for path in paths])
+    files = {}
+    for path in paths:
+        name = os.path.relpath(path, base).replace("/", "-")
+        files[name if format_suffix(Path(path)) == ".parquet" else f"{name}.parquet"] = path
+    if len(files) < len(paths):
+        raise DataError(f"{pattern}: several files have the same name; rename one of them")
+    schemas = {path: _schema(folder.system, path, encoding) for path in paths}
+    first, schema = next(iter(schemas.items()))
+    for path, found in schemas.items():
+        if text_column not in found.names:
+            raise DataError(
+                f"{path}: no column {text_column!r}; the columns are {', '.join(found.names)}; name "
+                "the column of the texts with --text-column"
+            )
+        if not _same(found, schema, path):
+            change = sorted({*map(str, found)} ^ {*map(str, schema)}) or ["their order"]
+            raise DataError(
+                f"{path}: other columns than {first} ({'; '.join(change)}); answer them separately"
+            )
+    return TextTables(folder, files, schema, text_column, encoding)
+
+
+def _same(found: Any, schema: Any, path: str) -> bool:
+    """Whether files have the same columns; the lines of a jsonl file need not have the same keys."""
+    return format_suffix(Path(path)) == ".jsonl" or bool(found.equals(schema))
+
+
+def _matching(pattern: str) -> tuple[FileStore, list[str]]:
+    """Return the files that a pattern, a folder or a single path names, in order."""
+    from pyarrow.fs import FileSelector, FileType
+
+    if "://" not in pattern:
+        folder = folder_of(".")
+        where = f"{pattern}/*" if Path(pattern).is_dir() else pattern
+        found = [str(Path(path).absolute()) for path in glob.glob(where, recursive=True)]  # noqa: PTH207
+        paths = [path for path in found if Path(path).is_file()]
+    else:
+        plain, _, _ = pattern.partition("*")
+        wild = "*" in pattern
+        folder = folder_of(plain.rpartition("/")[0] if wild else pattern)
+        selector = FileSelector(folder.base, recursive=True, allow_not_found=True)
+        infos = folder.system.get_file_info(selector) if wild else []
+        ending = pattern.removeprefix(plain.rpartition("/")[0])
+        paths = [info.path for info in infos if fnmatch(info.path, folder.base + ending)]
+        if not wild and folder.system.get_file_info(folder.base).type == FileType.File:
+            paths = [folder.base]
+    paths = sorted(path for path in paths if not PurePosixPath(path).name.startswith(("_", ".")))
+    if not paths:
+        raise MissingFileError(f"{pattern}: no such file")
+    for path in paths:
+        if format_suffix(Path(path)) not in KINDS:
+            raise DataError(f"{path}: not a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
+    return folder, paths
+
+
+def _schema(system: Any, path: str, encoding: str) -> Any:
+    """Return the columns of a file."""
+    import pyarrow.parquet
+
+    kind = format_suffix(Path(path))
+    try:
+        if kind == ".parquet":
+            return pyarrow.parquet.read_schema(path, filesystem=system).remove_metadata()
+        lines = _lines(system, path, encoding)
+        if kind == ".jsonl":
+            values = (_parsed(line, 1)[0] for line in lines if line.strip())
+            names = list(next((each for each in values if each), {}))
+        else:
+            names = next(csv.reader(lines, delimiter="\t" if kind == ".tsv" else ","), [])
+    except (pyarrow.ArrowException, OSError, csv.Error, LookupError) as error:
+        raise DataError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
+    return pyarrow.schema([(name, pyarrow.string()) for name in names])
