@@ -12,7 +12,7 @@ from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingExtraError, TrainingError
 from fathomer.train.fit import fit
 from fathomer.train.prepare import prepare
-from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, tune
+from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, rounds, tune
 from tests.forked import Forked
 from tests.tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
@@ -162,7 +162,8 @@ def test_a_time_budget_shorter_than_an_epoch_is_reported(run, command, tmp_path)
 def test_the_objective_with_several_labels_is_micro_f1(run, tmp_path, clock):
     examples = tagged(60)
     write_csv(tmp_path / "data.csv", examples)
-    settings = [f"--set={path}={value}" for path, value in QUICK.changed_values().items()]
+    chosen = QUICK.changed_values() | {"model.ngrams": "false"}  # n-grams alone would solve it
+    settings = [f"--set={path}={value}" for path, value in chosen.items()]
     code, out, err = run("tune", "data.csv", "--multi-label", "--minutes", "0.5", *settings)
     assert code == 0, err
     assert "held-out micro F1 " in err
@@ -236,3 +237,58 @@ def test_labels_with_a_single_text_leave_nothing_to_hold_out(run, command, tmp_p
     code, _, err = run(*command, "--minutes", "1")
     assert code == 2
     assert err.endswith("tuning needs a held-out part, but every label has only one text\n")
+
+
+LARGE = tiny_examples(1200)
+
+
+@pytest.fixture
+def slow_machine(monkeypatch):
+    """A machine on which the first trial would take as long as the whole search."""
+    monkeypatch.setattr("fathomer.tune.estimate_seconds", lambda *_: 60.0)
+
+
+def test_trials_get_more_texts_in_every_round(slow_machine):
+    assert rounds(LARGE, QUICK, 1.0) == [0.25]  # a third of it would be too few texts
+    assert rounds(LARGE, QUICK, 100.0) == pytest.approx([1 / 3, 1])
+    assert rounds(tiny_examples(), QUICK, 0.001) == [1.0]
+
+
+def test_many_settings_are_tried_and_the_first_is_never_given_up(tmp_path, monkeypatch):
+    trained = []
+
+    def counting(examples, *arguments, **options):
+        trained.append(len(examples))
+        if len(trained) > 8:
+            raise KeyboardInterrupt
+        return fit(examples, *arguments, **options)
+
+    monkeypatch.setattr("fathomer.tune.fit", counting)
+    monkeypatch.setattr("fathomer.tune.estimate_seconds", lambda *_: 1.0)
+    monkeypatch.setattr("fathomer.tune.FEW_TEXTS", 20)
+    examples = tiny_examples(300)  # 240 to train on
+    found = tune(examples, QUICK, minutes=30, journal=tmp_path / "trials")
+    assert trained[:3] == pytest.approx([27, 80, 240], abs=2)
+    assert found.tried > len(found.trials), "some were given up"
+    first = [trial for trial in found.trials if trial.number == 0]
+    assert len(first) == 1
+    assert found.trials[0].micro_f1 >= first[0].micro_f1
+    assert found.share == 1.0
+
+
+def test_a_search_without_a_recipe_starts_from_the_automatic_settings(run, tmp_path, clock):
+    write_csv(tmp_path / "data.csv", tiny_examples())
+    small = (
+        "--set",
+        "train.epochs=1",
+        "--set",
+        "model.hidden_size=20",
+        "--set",
+        "model.ngrams=false",
+    )
+    code, out, err = run("tune", "data.csv", "--minutes", "0.5", *small)
+    assert code == 0, err
+    first = next(line for line in out.splitlines() if line.split()[0] == "1")
+    assert first.split()[5:] == ["0.001", "200", "20", "3", "0.5", "0.5"]
+    assert " settings tried on up to 100% of the training texts: " in out
+    assert Recipe.from_toml(tmp_path / "tuned.toml").train.keep == "last"

@@ -1,7 +1,10 @@
 """Hyperparameter search within a time budget and a limit on the model size.
 
-Every trial trains a model as ``fathomer train`` would and is scored on the held-out part only. The
-first trial uses the given settings. Trials are stored in a journal, so a search can be continued.
+Every trial trains a model as ``fathomer train`` would and is scored on the held-out part only. It
+starts with a part of the texts, and gets more of them if it is among the best so far (successive
+halving). Trials that were given up do not count. The first trial uses the given settings and is never
+given up, so the best trial is at least as good. Trials are stored in a journal, so a search can be
+continued.
 """
 
 import hashlib
@@ -16,11 +19,12 @@ import torch
 
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
-from fathomer.data.examples import Examples
+from fathomer.data.examples import Examples, split_stratified
 from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
 from fathomer.text.sources import checksum_of
+from fathomer.train.automatic import DataSize, estimate_seconds
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import Fitted, fit
 from fathomer.train.loop import Event
@@ -29,6 +33,12 @@ from fathomer.train.prepare import prepare
 if TYPE_CHECKING:
     import optuna
 
+SHARE_OF_FIRST = 0.25
+"""Share of the time that the first trial may take; if it would take longer, it gets fewer texts."""
+REDUCTION = 3
+"""Every round of a trial has this many times the texts of the round before."""
+FEW_TEXTS = 150
+"""Texts of the smallest round."""
 SIZES = range(20, 401, 20)
 """Hidden sizes to search."""
 LEARNING_RATES = (1e-4, 2e-2)
@@ -54,10 +64,15 @@ class Trial(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The trials of a search, best first, and whether Ctrl-C stopped it."""
+    """The result of a search; the trials are sorted, best first."""
 
     trials: list[Trial]
+    """Those that were not given up."""
     interrupted: bool
+    tried: int = 0
+    """Settings that were tried, including those that were given up."""
+    share: float = 1.0
+    """Share of the training texts that the best trials were trained on."""
 
 
 class _OutOfTime(Exception):
@@ -83,35 +98,75 @@ def tune(
     study = open_study(journal, fingerprint(examples, recipe, vectors), seed=recipe.train.seed)
     if not _best_first(study, max_mb):
         study.enqueue_trial(nearest_settings(recipe, sizes))
+    texts, held_out = split_stratified(
+        examples, fraction=recipe.train.held_out, seed=recipe.train.seed
+    )
+    parts = _parts(texts, study.user_attrs.get("shares") or rounds(texts, recipe, minutes))
+    study.set_user_attr("shares", list(parts))
     deadline = time.monotonic() + 60 * minutes
 
-    def train(settings: Recipe) -> Fitted:
-        return fit(examples, settings, vectors=vectors, watch=partial(_until, deadline))
+    def train(part: Examples, settings: Recipe) -> Fitted:
+        watch = partial(_until, deadline)
+        return fit(part, settings, held_out=held_out, vectors=vectors, watch=watch)
 
     interrupted = False
     try:
         while time.monotonic() < deadline and not interrupted:
             trial = study.ask()
-            interrupted = _run_trial(study, trial, recipe.with_values(suggest(trial, sizes)), train)
-            if report and study.trials[trial.number].values:
+            settings = recipe.with_values(suggest(trial, sizes))
+            interrupted = _run_trial(study, trial, settings, parts, train, deadline)
+            if report and _is_complete(study.trials[trial.number]):
                 report(_trial(study.trials[trial.number]))
     except _OutOfTime:
         pass
     except KeyboardInterrupt:
         interrupted = True
-    return SearchResult(_best_first(study, max_mb), interrupted)
+    tried = sum(bool(trial.intermediate_values) for trial in study.trials)
+    share = max(parts)
+    return SearchResult(_best_first(study, max_mb), interrupted, tried, share)
+
+
+def rounds(texts: Examples, recipe: Recipe, minutes: float) -> list[float]:
+    """Return the shares of the texts in the rounds of a trial, so that the first trial is in time."""
+    size = DataSize.of(texts.texts, len(texts), max_words=recipe.text.max_words)
+    affordable = SHARE_OF_FIRST * 60 * minutes / estimate_seconds(recipe, size)
+    largest = min(1.0, max(affordable, FEW_TEXTS / len(texts)))
+    shares = [largest]
+    while shares[0] / REDUCTION * len(texts) >= FEW_TEXTS:
+        shares.insert(0, shares[0] / REDUCTION)
+    return shares
+
+
+def _parts(texts: Examples, shares: Iterable[float]) -> dict[float, Examples]:
+    """Return the texts of each round; every label keeps at least one."""
+    return {share: split_stratified(texts, fraction=1 - share, seed=0)[0] for share in shares}
 
 
 def _run_trial(
-    study: "optuna.Study", trial: "optuna.Trial", recipe: Recipe, train: Callable[[Recipe], Fitted]
+    study: "optuna.Study",
+    trial: "optuna.Trial",
+    recipe: Recipe,
+    parts: dict[float, Examples],
+    train: Callable[[Examples, Recipe], Fitted],
+    deadline: float,
 ) -> bool:
-    """Train and score one model; return whether Ctrl-C stopped it early."""
-    started = time.monotonic()
-    try:
-        fitted = train(recipe)
-    except TrainingError:  # these settings diverge; others may not
-        study.tell(trial, state=require("optuna", "tune").trial.TrialState.FAIL)
-        return False
+    """Train and score one model, on more and more texts; return whether Ctrl-C stopped it early."""
+    states = require("optuna", "tune").trial.TrialState
+    started, is_first = time.monotonic(), not any(map(_is_complete, study.trials))
+    for number, (share, part) in enumerate(parts.items()):
+        try:
+            fitted = train(part, recipe)
+        except TrainingError:  # these settings diverge; others may not
+            study.tell(trial, state=states.FAIL)
+            return False
+        trial.report(fitted.artifact.metrics["held_out"]["micro_f1"], REDUCTION**number)
+        last, out_of_time = share == max(parts), time.monotonic() >= deadline
+        behind = trial.should_prune()  # also notes the score, with which later trials are compared
+        if not last and not is_first and (out_of_time or behind):
+            study.tell(trial, state=states.PRUNED)
+            return fitted.interrupted
+        if last or out_of_time or fitted.interrupted:
+            break
     _record(study, trial, fitted.artifact, time.monotonic() - started)
     return fitted.interrupted
 
@@ -150,6 +205,9 @@ def open_study(journal: Path, expected: str, *, seed: int) -> "optuna.Study":
             study_name="fathomer",
             direction="maximize",
             load_if_exists=True,
+            pruner=optuna.pruners.SuccessiveHalvingPruner(
+                min_resource=1, reduction_factor=REDUCTION
+            ),
         )
     except (ValueError, KeyError, TypeError):
         raise ConfigError(f"{journal}: not a journal of trials; delete it to start again") from None
@@ -252,9 +310,13 @@ def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:
 
 def _best_first(study: "optuna.Study", max_mb: float | None) -> list[Trial]:
     """Return the finished trials; those of an earlier search may exceed the size limit."""
-    done = [_trial(trial) for trial in study.trials if trial.values]
+    done = [_trial(trial) for trial in study.trials if _is_complete(trial)]
     fitting = [trial for trial in done if max_mb is None or trial.megabytes <= max_mb]
     return sorted(fitting, key=lambda trial: (-trial.micro_f1, trial.loss))
+
+
+def _is_complete(trial: "optuna.trial.FrozenTrial") -> bool:
+    return trial.state.name == "COMPLETE"
 
 
 def _trial(frozen: "optuna.trial.FrozenTrial") -> Trial:

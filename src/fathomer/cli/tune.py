@@ -17,11 +17,12 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_table
+from fathomer.cli.settings import Changes
+from fathomer.config import Recipe
 from fathomer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fathomer.config import Recipe
-    from fathomer.tune import Trial
+    from fathomer.tune import SearchResult, Trial
 
 Out = Annotated[Path, typer.Option(metavar="R.toml", help="Recipe to write.")]
 Minutes = Annotated[float, typer.Option(metavar="N", help="Time budget of the search.")]
@@ -57,16 +58,20 @@ def tune(
     from fathomer.data.opening import open_dataset
     from fathomer.data.reading import ReadOptions
     from fathomer.files import check_writable
-    from fathomer.recipes import starting_recipe
+    from fathomer.recipes import chosen_recipe
+    from fathomer.train.automatic import automatic_settings
     from fathomer.tune import check_search
     from fathomer.tune import tune as search
 
-    settings = starting_recipe(data, recipe).with_settings(set_ or [])
+    changes, chosen = Changes(set_ or []), chosen_recipe(data, recipe)
+    settings = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_search(settings, minutes)
     check_writable(out)
     multi_label = multi_label or settings.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     source = open_dataset(data, options, data_dir=data_dir)
+    if chosen is None:
+        settings = automatic_settings(source.train, changes.applied)[0]
     objective = "micro F1" if source.train.multi_label else "accuracy"
     result = search(
         source.train,  # the test set is never used here
@@ -80,7 +85,7 @@ def tune(
     if not result.trials and not result.interrupted:
         raise ConfigError(f"no trial finished an epoch in {minutes:g} minutes; increase --minutes")
     if result.trials:
-        _write_best(result.trials, settings, out, objective=objective, as_json=as_json)
+        _write_best(result, settings, out, objective=objective, as_json=as_json)
     if result.interrupted:
         kept = "the best settings so far are saved; the same command continues"
         nothing = "no trial was finished, so nothing was written"
@@ -96,18 +101,40 @@ def _print_progress(trial: "Trial", objective: str) -> None:
 
 
 def _write_best(
-    trials: "list[Trial]", settings: "Recipe", out: Path, *, objective: str, as_json: bool
+    result: "SearchResult", settings: Recipe, out: Path, *, objective: str, as_json: bool
 ) -> None:
     """Write the settings of the best trial as a recipe, and print all trials."""
     from fathomer.files import write_atomically
 
+    trials = result.trials
     best = trials[0]
     write_atomically(out, settings.with_values(best.settings).to_toml())
     if as_json:
-        print_json({"out": str(out), "trials": [trial._asdict() for trial in trials]})
+        found = {"trials": [trial._asdict() for trial in trials], "tried": result.tried}
+        print_json({"out": str(out), **found, "share": result.share})
     else:
         _print_trials(trials, objective)
+        print_line(_learned(result, objective))
         print_line(f"{out}: the settings of trial {best.number + 1}")
+
+
+def _learned(result: "SearchResult", objective: str) -> str:
+    """Return a line about what the search has found out."""
+    best, first = result.trials[0], min(result.trials, key=lambda trial: trial.number)
+    tried = f"{result.tried} settings tried on up to {result.share:.0%} of the training texts"
+    if best.number == first.number:
+        return f"{tried}: none is better than those of trial {first.number + 1}"
+    changes = [
+        f"{name.partition('.')[2]} {_shown(first.settings[name])} -> {_shown(value)}"
+        for name, value in best.settings.items()
+        if value != first.settings[name]
+    ]
+    gain = 100 * (best.micro_f1 - first.micro_f1)
+    return f"{tried}: {objective} {gain:+.1f} points with {', '.join(changes)}"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _print_trials(trials: "list[Trial]", objective: str) -> None:
@@ -122,10 +149,7 @@ def _print_trials(trials: "list[Trial]", objective: str) -> None:
                 f"{trial.mean_depth:.2f}",
                 f"{trial.megabytes:.1f}",
                 f"{trial.seconds:.0f}",
-                *(
-                    f"{value:.3g}" if isinstance(value, float) else str(value)
-                    for value in trial.settings.values()
-                ),
+                *map(_shown, trial.settings.values()),
             ]
             for trial in trials
         ],
