@@ -96,7 +96,7 @@ def word_hashes(words: list[str]) -> NDArray[np.uint64]:
     The package keeps hashes as signed numbers and computes with them as unsigned ones of 64 bits.
 
     >>> word_hashes(["", "a"])
-    array([18446744071580583365, 18446744073234972236], dtype=uint64)
+    array([18446744071580720581, 18446744073240586540], dtype=uint64)
     """
     spelled = [word.encode() for word in words]
     width = max(map(len, spelled), default=0)
