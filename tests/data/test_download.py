@@ -190,7 +190,10 @@ def test_a_downloaded_corpus_can_be_opened(server, tmp_path):
     packed = small.packed(small.MR, inside="rt-polaritydata/", encoding="cp1252")
     server.files["rt.tar.gz"] = packed
     mr = CORPORA["mr"]
-    here = replace(mr, archive=replace(mr.archive, url=f"{server.url}rt.tar.gz"))
+    made = {name: content.encode("cp1252") for name, content in small.MR.items()}
+    files = [replace(f, sha256=hashlib.sha256(made[f.name]).hexdigest()) for f in mr.files]
+    archive = replace(mr.archive, url=f"{server.url}rt.tar.gz")
+    here = replace(mr, archive=archive, files=tuple(files))
     for download in downloads_of(here, tmp_path):
         fetch(download)
     assert (tmp_path / "mr" / "rt-polaritydata.tar.gz").read_bytes() == packed
