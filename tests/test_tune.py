@@ -1,6 +1,7 @@
 """The hyperparameter search and its command."""
 
 import json
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -12,7 +13,17 @@ from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingExtraError, TrainingError
 from fathomer.train.fit import fit
 from fathomer.train.prepare import prepare
-from fathomer.tune import SIZES, fingerprint, fitting_sizes, megabytes, rounds, tune
+from fathomer.tune import (
+    SIZES,
+    SearchResult,
+    Trial,
+    fingerprint,
+    fitting_sizes,
+    measure_seconds,
+    megabytes,
+    rounds,
+    tune,
+)
 from tests.forked import Forked
 from tests.tiny import TINY, tagged, tiny_artifact, tiny_examples, write_csv
 
@@ -48,12 +59,14 @@ def test_the_best_settings_become_a_recipe_and_the_search_can_continue(
 ):
     code, out, err = run(*command, "--minutes", "0.5", "--json")
     assert code == 0, err
-    first = json.loads(out)["trials"]
+    found = json.loads(out)
+    first = found["trials"]
     assert err.count("held-out accuracy") == len(first) > 1
     accuracies = [trial["accuracy"] for trial in first]
     assert accuracies == sorted(accuracies, reverse=True)
     recipe = Recipe.from_toml(tmp_path / "found.toml")
-    assert recipe.train.learning_rate == first[0]["settings"]["train.learning_rate"]
+    [best] = [trial for trial in first if trial["number"] == found["best"]]
+    assert recipe.train.learning_rate == best["settings"]["train.learning_rate"]
     assert recipe.model.vocab_size == 0  # derived from the data again
     assert recipe.model.word_size == TINY.model.word_size
     code, out, _ = run(*command, "--minutes", "0.3")
@@ -122,9 +135,9 @@ def test_ctrl_c_saves_the_best_so_far(command, tmp_path):
     best = Recipe.from_toml(tmp_path / "found.toml")
     journal = tmp_path / "found.toml.trials"
     recipe = Recipe.from_toml(tmp_path / "tiny.toml")
-    trials = tune(tiny_examples(), recipe, minutes=0.0001, journal=journal).trials
-    assert len(trials) >= 2
-    assert best == recipe.with_values(trials[0].settings)
+    found = tune(tiny_examples(), recipe, minutes=0.0001, journal=journal)
+    assert len(found.trials) >= 2
+    assert best == recipe.with_values(found.best.settings)
 
 
 def test_ctrl_c_between_two_trials_ends_the_search(tmp_path):
@@ -169,9 +182,9 @@ def test_the_objective_with_several_labels_is_micro_f1(run, tmp_path, clock):
     assert "held-out micro F1 " in err
     assert out.startswith("trial  micro F1 ")
     again = fit(examples, Recipe.from_toml(tmp_path / "tuned.toml")).artifact.metrics["held_out"]
-    assert (
-        out.splitlines()[1].split()[1] == f"{again['micro_f1']:.4f}" != f"{again['macro_f1']:.4f}"
-    )
+    chosen = re.search(r"the settings of trial (\d+)$", out)[1]
+    [row] = [line.split() for line in out.splitlines() if line.split()[0] == chosen]
+    assert row[1] == f"{again['micro_f1']:.4f}" != f"{again['macro_f1']:.4f}"
 
 
 def test_ctrl_c_during_a_training_ends_the_search(tmp_path, monkeypatch):
@@ -245,13 +258,23 @@ LARGE = tiny_examples(1200)
 @pytest.fixture
 def slow_machine(monkeypatch):
     """A machine on which the first trial would take as long as the whole search."""
-    monkeypatch.setattr("fathomer.tune.estimate_seconds", lambda *_: 60.0)
+    monkeypatch.setattr("fathomer.tune.measure_seconds", lambda *_: 60.0)
 
 
 def test_trials_get_more_texts_in_every_round(slow_machine):
-    assert rounds(LARGE, QUICK, 1.0) == [0.25]  # a third of it would be too few texts
-    assert rounds(LARGE, QUICK, 100.0) == pytest.approx([1 / 3, 1])
+    assert rounds(LARGE, QUICK, 1.0) == pytest.approx([1 / 6])  # a third of it: too few texts
+    assert rounds(LARGE, QUICK, 100.0) == pytest.approx([1 / 9, 1 / 3, 1])
     assert rounds(tiny_examples(), QUICK, 0.001) == [1.0]
+
+
+def test_the_time_of_a_training_is_extrapolated_from_one_epoch_on_few_texts(monkeypatch):
+    trained, seconds = [], iter((10.0, 12.0))
+    monkeypatch.setattr("fathomer.tune.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("fathomer.tune.fit", lambda *given: trained.append(given))
+    recipe = QUICK.updated({"train": {"epochs": 5}})
+    assert measure_seconds(LARGE, recipe) == pytest.approx(2 * 5 * 4)
+    [(few, once)] = trained
+    assert (len(few), once.train.epochs) == (300, 1)
 
 
 def test_many_settings_are_tried_and_the_first_is_never_given_up(tmp_path, monkeypatch):
@@ -264,7 +287,7 @@ def test_many_settings_are_tried_and_the_first_is_never_given_up(tmp_path, monke
         return fit(examples, *arguments, **options)
 
     monkeypatch.setattr("fathomer.tune.fit", counting)
-    monkeypatch.setattr("fathomer.tune.estimate_seconds", lambda *_: 1.0)
+    monkeypatch.setattr("fathomer.tune.measure_seconds", lambda *_: 1.0)
     monkeypatch.setattr("fathomer.tune.FEW_TEXTS", 20)
     examples = tiny_examples(300)  # 240 to train on
     found = tune(examples, QUICK, minutes=30, journal=tmp_path / "trials")
@@ -278,17 +301,20 @@ def test_many_settings_are_tried_and_the_first_is_never_given_up(tmp_path, monke
 
 def test_a_search_without_a_recipe_starts_from_the_automatic_settings(run, tmp_path, clock):
     write_csv(tmp_path / "data.csv", tiny_examples())
-    small = (
-        "--set",
-        "train.epochs=1",
-        "--set",
-        "model.hidden_size=20",
-        "--set",
-        "model.ngrams=false",
-    )
+    small = ("--set", "train.epochs=1", "--set", "model.hidden_size=20")
     code, out, err = run("tune", "data.csv", "--minutes", "0.5", *small)
     assert code == 0, err
     first = next(line for line in out.splitlines() if line.split()[0] == "1")
     assert first.split()[5:] == ["0.001", "200", "20", "3", "0.5", "0.5"]
     assert " settings tried on up to 100% of the training texts: " in out
-    assert Recipe.from_toml(tmp_path / "tuned.toml").train.keep == "last"
+    found = Recipe.from_toml(tmp_path / "tuned.toml")
+    assert (found.train.keep, found.model.ngrams) == ("last", True)
+
+
+@pytest.mark.parametrize(("score", "better"), [(0.92, False), (0.94, True), (0.9, False)])
+def test_other_settings_are_preferred_only_beyond_one_standard_error(score, better):
+    """With 100 texts and an accuracy of about 90 %, the standard error is 3 points."""
+    first = Trial(0, {}, 0.9, 0.9, 0.3, 2.0, 1.0, 1.0)
+    other = first._replace(number=1, micro_f1=score)
+    result = SearchResult([other, first], interrupted=False, held_out=100)
+    assert result.best is (other if better else first)

@@ -3,14 +3,16 @@
 Every trial trains a model as ``fathomer train`` would and is scored on the held-out part only. It
 starts with a part of the texts, and gets more of them if it is among the best so far (successive
 halving). Trials that were given up do not count. The first trial uses the given settings and is never
-given up, so the best trial is at least as good. Trials are stored in a journal, so a search can be
-continued.
+given up; another is preferred only if it is better by more than one standard error. Trials are stored
+in a journal, so a search can be continued.
 """
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +26,6 @@ from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS, build_model
 from fathomer.text.sources import checksum_of
-from fathomer.train.automatic import DataSize, estimate_seconds
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import Fitted, fit
 from fathomer.train.loop import Event
@@ -37,8 +38,7 @@ SHARE_OF_FIRST = 0.25
 """Share of the time that the first trial may take; if it would take longer, it gets fewer texts."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
-FEW_TEXTS = 150
-"""Texts of the smallest round."""
+FEW_TEXTS = 100  # in the smallest round
 SIZES = range(20, 401, 20)
 """Hidden sizes to search."""
 LEARNING_RATES = (1e-4, 2e-2)
@@ -73,6 +73,16 @@ class SearchResult(NamedTuple):
     """Settings that were tried, including those that were given up."""
     share: float = 1.0
     """Share of the training texts that the best trials were trained on."""
+    held_out: int = 1
+    """Texts that the trials were scored on."""
+
+    @property
+    def best(self) -> Trial:
+        """The first trial, unless another is better by more than one standard error."""
+        first, leader = min(self.trials, key=lambda trial: trial.number), self.trials[0]
+        mean = (first.micro_f1 + leader.micro_f1) / 2
+        error = math.sqrt(mean * (1 - mean) / self.held_out)
+        return leader if leader.micro_f1 - first.micro_f1 > error else first
 
 
 class _OutOfTime(Exception):
@@ -101,9 +111,10 @@ def tune(
     texts, held_out = split_stratified(
         examples, fraction=recipe.train.held_out, seed=recipe.train.seed
     )
-    parts = _parts(texts, study.user_attrs.get("shares") or rounds(texts, recipe, minutes))
-    study.set_user_attr("shares", list(parts))
     deadline = time.monotonic() + 60 * minutes
+    shares = study.user_attrs.get("shares") or rounds(texts, recipe, minutes)
+    study.set_user_attr("shares", shares)
+    parts = {share: split_stratified(texts, fraction=1 - share, seed=0)[0] for share in shares}
 
     def train(part: Examples, settings: Recipe) -> Fitted:
         watch = partial(_until, deadline)
@@ -122,24 +133,29 @@ def tune(
     except KeyboardInterrupt:
         interrupted = True
     tried = sum(bool(trial.intermediate_values) for trial in study.trials)
-    share = max(parts)
-    return SearchResult(_best_first(study, max_mb), interrupted, tried, share)
+    return SearchResult(_best_first(study, max_mb), interrupted, tried, max(shares), len(held_out))
 
 
 def rounds(texts: Examples, recipe: Recipe, minutes: float) -> list[float]:
     """Return the shares of the texts in the rounds of a trial, so that the first trial is in time."""
-    size = DataSize.of(texts.texts, len(texts), max_words=recipe.text.max_words)
-    affordable = SHARE_OF_FIRST * 60 * minutes / estimate_seconds(recipe, size)
-    largest = min(1.0, max(affordable, FEW_TEXTS / len(texts)))
-    shares = [largest]
+    if len(texts) < REDUCTION * FEW_TEXTS:
+        return [1.0]
+    all_rounds = REDUCTION / (REDUCTION - 1) * measure_seconds(texts, recipe)
+    affordable = SHARE_OF_FIRST * 60 * minutes / all_rounds
+    shares = [min(1.0, max(affordable, FEW_TEXTS / len(texts)))]
     while shares[0] / REDUCTION * len(texts) >= FEW_TEXTS:
         shares.insert(0, shares[0] / REDUCTION)
     return shares
 
 
-def _parts(texts: Examples, shares: Iterable[float]) -> dict[float, Examples]:
-    """Return the texts of each round; every label keeps at least one."""
-    return {share: split_stratified(texts, fraction=1 - share, seed=0)[0] for share in shares}
+def measure_seconds(texts: Examples, recipe: Recipe) -> float:
+    """Return how long a training would take: one epoch on few texts is trained, and extrapolated."""
+    share = REDUCTION * FEW_TEXTS / len(texts)
+    few = split_stratified(texts, fraction=1 - share, seed=0)[0]
+    started = time.monotonic()
+    with suppress(TrainingError):  # settings that diverge take as long
+        fit(few, recipe.updated({"train": {"epochs": 1}}))
+    return (time.monotonic() - started) * recipe.train.epochs * len(texts) / len(few)
 
 
 def _run_trial(

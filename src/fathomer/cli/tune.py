@@ -106,12 +106,11 @@ def _write_best(
     """Write the settings of the best trial as a recipe, and print all trials."""
     from fathomer.files import write_atomically
 
-    trials = result.trials
-    best = trials[0]
+    trials, best = result.trials, result.best
     write_atomically(out, settings.with_values(best.settings).to_toml())
     if as_json:
-        found = {"trials": [trial._asdict() for trial in trials], "tried": result.tried}
-        print_json({"out": str(out), **found, "share": result.share})
+        found = {"best": best.number, "trials": [trial._asdict() for trial in trials]}
+        print_json({"out": str(out), **found, "tried": result.tried, "share": result.share})
     else:
         _print_trials(trials, objective)
         print_line(_learned(result, objective))
@@ -120,10 +119,10 @@ def _write_best(
 
 def _learned(result: "SearchResult", objective: str) -> str:
     """Return a line about what the search has found out."""
-    best, first = result.trials[0], min(result.trials, key=lambda trial: trial.number)
+    best, first = result.best, min(result.trials, key=lambda trial: trial.number)
     tried = f"{result.tried} settings tried on up to {result.share:.0%} of the training texts"
     if best.number == first.number:
-        return f"{tried}: none is better than those of trial {first.number + 1}"
+        return f"{tried}: none is clearly better than those of trial {first.number + 1}"
     changes = [
         f"{name.partition('.')[2]} {_shown(first.settings[name])} -> {_shown(value)}"
         for name, value in best.settings.items()
