@@ -18,7 +18,8 @@ test: .venv/installed
 # The attacks of docs/reliability.md; SCALE=0.1 makes a tenth of the trials.
 SCALE ?= 1
 torture: .venv/installed
-	FATHOMER_TORTURE=$(SCALE) $(BIN)/python -m pytest -m torture tests/torture --durations 0
+	rm -rf build/torture
+	FATHOMER_TORTURE=$(SCALE) timeout 900 $(BIN)/python -m pytest -n 2 -m torture tests/torture
 	$(BIN)/python -m tests.torture.report
 
 check: .venv/installed

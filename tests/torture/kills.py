@@ -21,6 +21,9 @@ OPERATIONS = (
     "os.chmod",
 )
 
+FILE_OPERATIONS = 62
+"""About as many as a small training has; a kill at a later one is no kill."""
+
 
 def run(arguments, folder, *, kill_at=None, kill_after=None):
     """Run a command; kill it before its n-th file operation or after some seconds.
@@ -64,12 +67,19 @@ def _main(arguments, folder, kill_at):
 
 def settings():
     """Return the options of a training that takes a second."""
-    changed = TINY.updated({"train": {"epochs": 3}}).changed_values()
-    return [part for name, value in changed.items() for part in ("--set", f"{name}={value}")]
+    changed = TINY.updated({"train": {"epochs": 3, "calibrate": False}}).changed_values()
+    return [part for name, value in changed.items() for part in ("--set", f"{name}={_toml(value)}")]
 
 
-def train_kills(count, *, seed=0):
-    """Kill trainings; resume or restart them, and compare the models. Return the failures."""
+def _toml(value):
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def train_kills(count, *, seed=0, limit=480):
+    """Kill trainings; resume or restart them, and compare the models.
+
+    Return the number of trials, at most ``count`` and what ``limit`` seconds allow, and the failures.
+    """
     failures = []
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -77,15 +87,17 @@ def train_kills(count, *, seed=0):
         command = ["train", "data.csv", "--recipe", "demo", "--no-baseline", *settings(), "--out"]
         began = time.monotonic()
         if run([*command, "whole"], base):
-            return [(base / "errors.txt").read_text()[:500]]
+            return 1, [(base / "errors.txt").read_text()[:500]]
         seconds = time.monotonic() - began
         wanted = (base / "whole" / "model.safetensors").read_bytes()
         for number in range(count):
+            if time.monotonic() - began > limit:
+                return number, failures
             random, out = Random(seed + number), base / f"out{number}"
             if number % 2:
                 code = run([*command, out.name], base, kill_after=random.uniform(0, seconds))
             else:
-                code = run([*command, out.name], base, kill_at=1 + number // 2 % 60)
+                code = run([*command, out.name], base, kill_at=1 + number // 2 % FILE_OPERATIONS)
             if code not in (0, -9):
                 failures.append(f"kill {number}: {(base / 'errors.txt').read_text()[:300]}")
                 continue
@@ -99,11 +111,11 @@ def train_kills(count, *, seed=0):
                     continue
             if (out / "model.safetensors").read_bytes() != wanted:
                 failures.append(f"kill {number}: another model")
-    return failures
+    return count, failures
 
 
-def predict_kills(count, *, seed=0):
-    """Kill ``predict --out``, resume it, and compare the answers. Return the failures."""
+def predict_kills(count, *, seed=0, limit=240):
+    """Kill ``predict --out``, resume it, and compare the answers; return trials and failures."""
     failures = []
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -113,16 +125,18 @@ def predict_kills(count, *, seed=0):
         command = ["predict", "model", "in.csv", "--out"]
         began = time.monotonic()
         if run([*command, "whole.csv"], base):
-            return [(base / "errors.txt").read_text()[:500]]
+            return 1, [(base / "errors.txt").read_text()[:500]]
         seconds = time.monotonic() - began
         for number in range(count):
+            if time.monotonic() - began > limit:
+                return number, failures
             out = base / f"out{number}.csv"
             if number % 2:
                 code = run(
                     [*command, out.name], base, kill_after=Random(seed + number).uniform(0, seconds)
                 )
             else:
-                code = run([*command, out.name], base, kill_at=1 + number // 2 % 60)
+                code = run([*command, out.name], base, kill_at=1 + number // 2 % FILE_OPERATIONS)
             partial = out.with_name(f"{out.name}.partial").exists()
             if code == -9 and not out.exists():
                 code = run([*command, out.name, *(["--resume"] if partial else [])], base)
@@ -130,4 +144,4 @@ def predict_kills(count, *, seed=0):
                 failures.append(f"kill {number}: {(base / 'errors.txt').read_text()[:300]}")
             elif out.read_bytes() != (base / "whole.csv").read_bytes():
                 failures.append(f"kill {number}: other answers")
-    return failures
+    return count, failures

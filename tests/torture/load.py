@@ -22,7 +22,7 @@ GROWTH = 1.15
 """Memory at the end, compared with that after the first tenth of the time."""
 
 
-def load(seconds, *, clients=4, seed=0):
+def load(seconds, *, clients=2, seed=0):
     """Send requests of all sizes; return the number of requests and the failures."""
     failures, counts = [], [0] * clients
     sizes = {"hidden_size": 100, "word_size": 100}

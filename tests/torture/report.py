@@ -4,17 +4,18 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE, RESULTS = ROOT / "docs" / "reliability.md", ROOT / "build" / "torture.json"
+PAGE, RESULTS = ROOT / "docs" / "reliability.md", ROOT / "build" / "torture"
 START, END = "<!-- results -->\n", "<!-- end of results -->\n"
 
 
 def table() -> str:
     """Return the results as a table."""
-    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
     lines = ["| attack | tried | failed | seconds | commit |", "|---|---:|---:|---:|---|"]
     lines += [
-        f"| {name} | {row['tried']:,} | {len(row['failures'])} | {row['seconds']} | `{row['commit']}` |"
-        for name, row in rows.items()
+        f"| {row['name']} | {row['tried']:,} | {len(row['failures'])} | {row['seconds']} "
+        f"| `{row['commit']}` |"
+        for row in rows
     ]
     return "\n".join(lines) + "\n"
 

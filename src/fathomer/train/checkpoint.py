@@ -152,7 +152,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     content = path.read_bytes()
     content, digest = content[:-DIGEST_SIZE], content[-DIGEST_SIZE:]
     if sha256(content).digest() != digest:
-        raise ArtifactError(f"{path}: the checkpoint is damaged; delete it and train again")
+        raise ArtifactError(f"{path}: not a readable checkpoint (it is damaged); delete it")
     try:
         [length] = struct.unpack_from("<Q", content)
         found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["values"])
