@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathomer.errors import MissingExtraError
+from fathomer.evaluate.label_words import LabelWord, LabelWords
 from fathomer.evaluate.metrics import LabelMetrics, Metrics
 from fathomer.evaluate.render import MATRIX_LABELS, confusion_png, report_page
 from fathomer.evaluate.report import LengthGroup, Mistake, Report, UnseenScore
@@ -61,6 +62,18 @@ def test_texts_and_labels_are_escaped(text):
     assert "<script" not in page
     assert "<b>" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_the_page_shows_the_words_that_push_towards_each_label():
+    report = report_with(["bad", "good"])
+    words = LabelWords(
+        7, {"<bad": (LabelWord("<dull", 2.0, 3), LabelWord("x", 1.0, 1)), "good": ()}
+    )
+    page = report_page(report, title="t", words=words)
+    assert "<li><b>&lt;bad</b>: &lt;dull (3) · x (1)</li>" in page
+    assert "<li><b>good</b>: none</li>" in page
+    assert "in 7 texts" in page
+    assert "push towards" not in report_page(report, title="t")
 
 
 def test_a_large_matrix_shows_the_labels_with_the_most_mistakes():
