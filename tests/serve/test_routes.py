@@ -219,6 +219,8 @@ def test_a_model_without_depths_refuses_requests_for_them(tmp_path):
     with service(tmp_path / "flat") as flat:
         assert json.loads(flat.ask("GET", "/v1/model")[2])["max_depth"] is None
         assert flat.predict(["good film"])[0] == 200
+        _, explained = flat.predict(["good film"], contributions=True)
+        assert [word["depth"] for word in explained["predictions"][0]["words"]] == [0, 0]
         for settings in ({"max_depth": 1}, {"depths": True}, {"depth_budget": 2}):
             status, content = flat.predict(["good film"], **settings)
             assert (status, content["error"]["code"]) == (422, "no_depth")
