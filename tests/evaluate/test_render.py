@@ -117,5 +117,5 @@ def test_drawing_does_not_import_pyplot():
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'$"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'"):
         confusion_png(report_with(["bad", "good"]))
