@@ -39,7 +39,7 @@ settings.load_profile("fixed")
 
 
 TOGETHER = {
-    "demo": ["test_demo", "test_howto", "test_readme"],
+    "demo": ["test_contributions", "test_demo", "test_howto", "test_readme"],
     "tutorial": ["test_tutorial"],
     "service": [
         f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")

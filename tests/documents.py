@@ -77,5 +77,5 @@ def run_python(code: str, folder: Path, names: dict[str, Any]) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """Replace every number, and a bar before it, by 0: results differ between machines."""
-    return re.sub(r"[▁-█]?\d[\d.e-]*", "0", text)
+    """Replace every number, and a bar or sign before it, by 0: results differ between machines."""
+    return re.sub(r"[▁-█+-]?\d[\d.e-]*", "0", text)

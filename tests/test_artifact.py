@@ -203,5 +203,5 @@ def test_a_model_of_the_first_version_loads_and_answers_the_same():
     for found, answer in zip(predictions, expected, strict=True):
         assert found.label == answer["label"]
         assert found.truncated == answer["truncated"]
-        assert [word._asdict() for word in found.words] == answer["words"]
+        assert [word.to_dict() for word in found.words] == answer["words"]
         assert found.probabilities == pytest.approx(answer["probabilities"], abs=1e-6)

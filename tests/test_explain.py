@@ -1,4 +1,4 @@
-"""The depth of each word, in a terminal and as a page."""
+"""The depth and the contribution of each word, in a terminal and as a page."""
 
 import re
 
@@ -15,18 +15,18 @@ from tests.tiny import tiny_artifact
 
 def prediction_of(*words, truncated=False):
     placed, start = [], 0
-    for text, depth in words:
-        placed.append(Word(text, start, start + len(text), depth))
+    for text, *numbers in words:
+        placed.append(Word(text, start, start + len(text), *numbers))
         start += len(text) + 1
     return Prediction("good", {"bad": 0.25, "good": 0.75}, tuple(placed), truncated)
 
 
-def drawn(prediction, *, width=80, colour=False):
+def drawn(prediction, *, width=80, colour=False, max_depth=9):
     console = Console(
         width=width, force_terminal=colour, color_system="truecolor" if colour else None
     )
     with console.capture() as captured:
-        console.print(draw_prediction(prediction, max_depth=9, width=width), soft_wrap=True)
+        console.print(draw_prediction(prediction, max_depth=max_depth, width=width), soft_wrap=True)
     return captured.get()
 
 
@@ -34,6 +34,40 @@ def test_each_word_stands_above_its_depth():
     assert drawn(prediction_of(("not", 9), ("a", 1), ("bad", 5))) == (
         "good  75.0%, mean depth 5.0 of 9\n\nnot a  bad\n█9  ▁1 ▅5\n\n"
     )
+
+
+EXPLAINED = prediction_of(("not", 9, 2.04), ("a", 1, 0.01), ("bad", 5, -13.2))
+LEGEND = "+ speaks for good, - against it: log odds with the word minus without it\n"
+
+
+def test_contributions_stand_below_the_depths():
+    assert drawn(EXPLAINED) == (
+        f"good  75.0%, mean depth 5.0 of 9\n\nnot  a   bad\n█9   ▁1  ▅5\n+2.0 0.0 -13\n\n{LEGEND}\n"
+    )
+
+
+def test_models_without_depths_show_only_contributions():
+    assert drawn(EXPLAINED, max_depth=None) == (
+        f"good  75.0%\n\nnot  a   bad\n+2.0 0.0 -13\n\n{LEGEND}\n"
+    )
+    page = prediction_page(EXPLAINED, max_depth=None)
+    assert "depth" not in page
+    assert "<td>not +2.0</td>" in page
+
+
+def test_words_for_and_against_the_answer_differ_in_a_terminal_and_in_the_page():
+    text = drawn(EXPLAINED, colour=True)
+    assert "\x1b[32m+2.0" in text
+    assert "\x1b[31m-13" in text
+    page = prediction_page(EXPLAINED, max_depth=9)
+    assert re.findall('class="word (for|against)"', page) == ["for", "for", "against"]
+    assert 'title="depth 5, contribution -13.20">bad' in page
+    assert "<th scope=row>against</th><td>bad -13</td>" in page
+
+
+def test_a_long_label_keeps_the_legend_within_the_width():
+    prediction = Prediction("x" * 90, {"x" * 90: 1.0}, EXPLAINED.words, False)
+    assert max(map(len, drawn(prediction).splitlines()[1:])) <= 80
 
 
 def test_wide_characters_keep_words_and_depths_aligned():
@@ -89,6 +123,6 @@ def test_the_page_is_self_contained():
 @pytest.mark.parametrize("text", ["", "The film was lovely.", "x" * 1000])
 def test_every_prediction_can_be_explained(text):
     predictor = Predictor(tiny_artifact())
-    [prediction] = predictor.predict([text])
+    [prediction] = predictor.predict([text], contributions=True)
     assert prediction.label in drawn(prediction)
     assert prediction.label in prediction_page(prediction, max_depth=predictor.max_depth)

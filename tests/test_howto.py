@@ -111,6 +111,12 @@ def test_export_prints_what_its_page_shows(folder):
     assert_python_prints_what_is_shown("export", folder)
 
 
+def test_explain_prints_what_its_page_shows(folder):
+    [(command, shown)] = sessions(PAGES["explain"])
+    assert mask_numbers(run(command, folder).stdout).split() == mask_numbers(shown).split()
+    assert_python_prints_what_is_shown("explain", folder)
+
+
 def test_the_pipeline_and_the_model_card_match_their_page(folder):
     skip_without_package("hub")
     [code], [shown] = blocks(PAGES["hub"], "python"), blocks(PAGES["hub"], "text")

@@ -242,6 +242,14 @@ def test_explain_shows_all_labels(predictor):
     assert draw_prediction(none, max_depth=4, width=80).plain.startswith("no label  ")
 
 
+def test_the_most_probable_of_several_labels_is_explained(predictor):
+    for label, words in SIGNS.items():
+        [prediction] = predictor.predict([f"The hotel was {words[0]}."], contributions=True)
+        assert prediction.best == label
+        strongest = max(prediction.words, key=lambda word: word.contribution)
+        assert strongest.text == words[0]
+
+
 def test_a_report_is_refused(predictor):
     with pytest.raises(ConfigError, match="one label per text"):
         make_report(predictor.answer(tagged(5)), tagged(5))

@@ -257,7 +257,7 @@ class _AnswerWriter:
             raise file_error(self.path, f"{problem}; rename it", record.line)
         values = [*record.values, *label_and_probability(prediction)]
         if self.depths:
-            values.append([word._asdict() for word in prediction.words])
+            values.append([word.to_dict() for word in prediction.words])
         return _json_line(dict(zip([*record.names, *self.added], values, strict=True)))
 
 

@@ -1,7 +1,8 @@
-"""The answer for one text: its label, the probability of each label, and the depth of each word."""
+"""The answer for one text: its label, the probability of each label, and its words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from fathomer.text.tokenizer import Words
 
 
 class Word(NamedTuple):
-    """A word of a text and the depth at which it was read."""
+    """A word of a text, the depth at which it was read, and how much it speaks for the answer."""
 
     text: str
     """The word as it stands in the text: ``text[start:end]``."""
@@ -21,6 +22,15 @@ class Word(NamedTuple):
     """Position after its last character."""
     depth: int
     """Number of steps the word took, from 1 to ``max_depth``; 0 in models without depths."""
+    contribution: float | None = None
+    """Log odds of the most probable label with the word minus without it; None unless requested."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the word as JSON-compatible values, with a contribution only if it is known."""
+        content = self._asdict()
+        if self.contribution is None:
+            del content["contribution"]
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class Prediction:
         return sum(word.depth for word in self.words) / len(self.words)
 
     def to_dict(self, *, words: bool = False) -> dict[str, Any]:
-        """Return the answer as JSON-compatible values; ``words=True`` includes words and depths."""
+        """Return the answer as JSON-compatible values; ``words=True`` includes the words."""
         answer: dict[str, Any] = {
             "label": self.label,
             "probabilities": self.probabilities,
@@ -60,7 +70,7 @@ class Prediction:
         if self.labels is not None:
             answer["labels"] = list(self.labels)
         if words:
-            answer["words"] = [word._asdict() for word in self.words]
+            answer["words"] = [word.to_dict() for word in self.words]
         return answer
 
 
@@ -73,13 +83,15 @@ def make_predictions(
     *,
     labels: Sequence[str],
     multi_label: bool,
+    contributions: NDArray[np.floating] | None = None,
 ) -> list[Prediction]:
     """Return one prediction per text.
 
-    ``probabilities`` and ``chosen`` have a row per text and a column per label. ``depths`` has
-    a number per word, one text after another.
+    ``probabilities`` and ``chosen`` have a row per text and a column per label. ``depths`` and
+    ``contributions`` have a number per word, one text after another.
     """
     remaining = iter(depths.tolist())
+    effects = repeat(None) if contributions is None else iter(contributions.tolist())
     predictions = []
     for text, found, row, marks in zip(texts, words, probabilities, chosen, strict=True):
         numbers = np.flatnonzero(marks).tolist()
@@ -88,7 +100,8 @@ def make_predictions(
                 label=labels[max(numbers, key=row.__getitem__)] if numbers else None,
                 probabilities=dict(zip(labels, row.tolist(), strict=True)),
                 words=tuple(
-                    Word(text[start:end], start, end, next(remaining)) for start, end in found.spans
+                    Word(text[start:end], start, end, next(remaining), next(effects))
+                    for start, end in found.spans
                 ),
                 truncated=found.truncated,
                 labels=tuple(labels[number] for number in numbers) if multi_label else None,

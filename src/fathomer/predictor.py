@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fathomer.artifact import Artifact
 from fathomer.columns import checked_texts
 from fathomer.config import PredictPrecision
+from fathomer.contributions import find_contributions
 from fathomer.data.examples import Examples
 from fathomer.data.labelled import encode_examples
 from fathomer.dataset import TableOptions, map_dataset
@@ -78,13 +79,15 @@ class Predictor:
         max_depth: int | None = None,
         depth_budget: float | None = None,
         abstain_below: float = 0.0,
+        contributions: bool = False,
     ) -> list[Prediction]:
         """Classify texts; return one prediction per text, in the same order.
 
         ``texts`` is a list, an array, or a column of pandas, polars, Arrow or Hugging Face.
         ``max_depth`` caps the number of steps of every word; ``depth_budget`` sets their average,
         in a model with supervised depth. A label that is less probable than ``abstain_below`` is not
-        predicted.
+        predicted. With ``contributions``, each word shows how much it speaks for the answer; the
+        model then also reads every text without each of its words.
         """
         texts = checked_texts(texts)
         return self.predict_words(
@@ -93,6 +96,7 @@ class Predictor:
             max_depth=max_depth,
             depth_budget=depth_budget,
             abstain_below=abstain_below,
+            contributions=contributions,
         )
 
     def warm_up(self) -> None:
@@ -114,6 +118,7 @@ class Predictor:
         max_depth: int | None = None,
         depth_budget: float | None = None,
         abstain_below: float = 0.0,
+        contributions: bool = False,
     ) -> list[Prediction]:
         """Classify texts that :meth:`split` has already split into words."""
         if not 0 <= abstain_below <= 1:
@@ -125,6 +130,14 @@ class Predictor:
         if not self.multi_label:
             probabilities /= probabilities.sum(1, keepdims=True)
         chosen = self._chosen(answers) & (probabilities >= abstain_below)
+        effects = None
+        if contributions:
+            effects = find_contributions(
+                encoded,
+                answers,
+                lambda shortened: self.classify(shortened, max_depth, depth_budget),
+                multi_label=self.multi_label,
+            )
         return make_predictions(
             texts,
             words,
@@ -133,6 +146,7 @@ class Predictor:
             answers.depths,
             labels=self.labels,
             multi_label=self.multi_label,
+            contributions=effects,
         )
 
     def depth_shift(self, budget: float | None) -> float:

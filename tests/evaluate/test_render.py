@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathomer.errors import MissingExtraError
+from fathomer.evaluate.label_words import LabelWord, LabelWords
 from fathomer.evaluate.metrics import LabelMetrics, Metrics
 from fathomer.evaluate.render import MATRIX_LABELS, confusion_png, report_page
 from fathomer.evaluate.report import LengthGroup, Mistake, Report, UnseenScore
@@ -63,6 +64,18 @@ def test_texts_and_labels_are_escaped(text):
     assert "&lt;script&gt;" in page
 
 
+def test_the_page_shows_the_words_that_push_towards_each_label():
+    report = report_with(["bad", "good"])
+    words = LabelWords(
+        7, {"<bad": (LabelWord("<dull", 2.0, 3), LabelWord("x", 1.0, 1)), "good": ()}
+    )
+    page = report_page(report, title="t", words=words)
+    assert "<li><b>&lt;bad</b>: &lt;dull (3) · x (1)</li>" in page
+    assert "<li><b>good</b>: none</li>" in page
+    assert "in 7 texts" in page
+    assert "push towards" not in report_page(report, title="t")
+
+
 def test_a_large_matrix_shows_the_labels_with_the_most_mistakes():
     labels = [f"label{number}" for number in range(MATRIX_LABELS + 5)]
     confusion = {label: {label: 10} for label in labels} | {"label44": {"label43": 7}}
@@ -104,5 +117,5 @@ def test_drawing_does_not_import_pyplot():
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("fathomer.errors.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'$"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[plots\]'"):
         confusion_png(report_with(["bad", "good"]))

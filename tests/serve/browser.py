@@ -40,9 +40,9 @@ def classify(page, text):
     page.locator("#answer[aria-busy=false]").wait_for(state="attached")
 
 
-def expected(text):
+def expected(text, **settings):
     """Return the prediction made without a service."""
-    [prediction] = Predictor(tiny_artifact()).predict([text])
+    [prediction] = Predictor(tiny_artifact()).predict([text], **settings)
     return prediction
 
 

@@ -21,7 +21,9 @@ class EchoPredictor:
         self.go.set()
         self.begun = threading.Event()
 
-    def predict_words(self, texts, words, *, max_depth=None, depth_budget=None):
+    def predict_words(
+        self, texts, words, *, max_depth=None, depth_budget=None, contributions=False
+    ):
         self.begun.set()
         assert self.go.wait(10)
         self.batches.append((max_depth, list(texts)))

@@ -47,6 +47,38 @@ def test_different_depth_limits_are_predicted_separately():
     run(scenario)
 
 
+def test_contributions_cost_the_words_that_are_read_for_them():
+    async def scenario():
+        async with Started(batch_words=10, queue_words=20) as (batcher, echo):
+            busy = await occupy(batcher, echo)
+            plain = batcher.submit(["a"], words(3), max_depth=None)
+            more = batcher.submit(["b", "c"], words(3, 0), max_depth=None, contributions=True)
+            assert more.costs == [9, 1]
+            assert batcher.queued_words == 13
+            long = batcher.submit(["d"], words(300), max_depth=None, contributions=True)
+            assert long.costs == [60_000]
+            with pytest.raises(QueueFullError, match="queue_words"):
+                batcher.submit(["e"], words(1), max_depth=None)
+            echo.go.set()
+            await asyncio.gather(*(p.answer for p in (busy, plain, more, long)))
+            assert [texts for _, texts in echo.batches] == [["busy"], ["a"], ["b", "c"], ["d"]]
+
+    run(scenario)
+
+
+def test_requests_with_and_without_contributions_are_predicted_separately():
+    async def scenario():
+        async with Started() as (batcher, echo):
+            pending = [
+                batcher.submit([str(n)], words(1), max_depth=None, contributions=n % 2 == 0)
+                for n in range(4)
+            ]
+            await asyncio.gather(*(p.answer for p in pending))
+            assert sorted(texts for _, texts in echo.batches) == [["0", "2"], ["1", "3"]]
+
+    run(scenario)
+
+
 def test_different_depth_budgets_are_predicted_separately():
     async def scenario():
         async with Started() as (batcher, echo):

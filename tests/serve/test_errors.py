@@ -12,7 +12,7 @@ BODY = b'{"texts": ["good film"]}'
 
 
 class FailingPredictor(Predictor):
-    def predict_words(self, texts, words, *, max_depth=None, depth_budget=None):
+    def predict_words(self, texts, words, **settings):
         raise RuntimeError("a secret of the model")
 
 

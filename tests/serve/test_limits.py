@@ -69,6 +69,13 @@ def test_an_exceeded_limit_is_named_with_its_value(strict):
     assert strict.predict(["a b c d e", "a b c d", "x" * 60])[0] == 200
 
 
+def test_contributions_count_all_words_that_are_read_for_them(strict):
+    assert strict.predict(["a b c", "d"], contributions=True)[0] == 200
+    assert error_of(strict.predict(["a b c", "d e"], contributions=True)) == (
+        422, "words_per_request", 10,
+    )  # fmt: skip
+
+
 def test_splitting_stops_at_the_word_limit():
     class CountingPredictor(Predictor):
         words = 0
@@ -98,6 +105,7 @@ def test_splitting_stops_at_the_word_limit():
         b'{"texts": ["a"], "texts": [NaN]}',
         b'{"texts": ["a"], "depth": true}',
         b'{"texts": ["a"], "depths": 1}',
+        b'{"texts": ["a"], "contributions": 1}',
         b'{"texts": ["a"], "max_depth": 0}',
         b'{"texts": ["a"], "max_depth": 5}',
         b'{"texts": ["a"], "max_depth": true}',

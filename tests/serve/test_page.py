@@ -53,9 +53,46 @@ def test_histogram_and_table_show_the_depths(page):
     depths = [word.depth for word in expected(text).words]
     counts = page.locator("#histogram li > span:first-child").all_text_contents()
     assert counts == [str(depths.count(depth)) for depth in range(1, 5)]
+    page.locator("#strongest .line").first.wait_for()
     page.get_by_text("Show words as a table").click()
-    table = page.locator("#depths tr").all_inner_texts()
-    assert table == [f"{word.text}\t{word.depth}" for word in expected(text).words]
+    table = [row.split("\t")[:2] for row in page.locator("#depths tr").all_inner_texts()]
+    assert table == [[word.text, str(word.depth)] for word in expected(text).words]
+
+
+def test_words_for_and_against_the_answer_are_underlined_and_listed(page):
+    text = "The film was good, the film was great, the film was dull."
+    classify(page, text)
+    page.locator("#strongest .line").first.wait_for()
+    answer = expected(text, contributions=True)
+    found = {word.text: word.contribution for word in answer.words}
+    for word in ("good", "dull"):
+        shown = page.locator(".word", has_text=word).first
+        kind = "for" if found[word] > 0 else "against"
+        assert kind in shown.get_attribute("class").split()
+        assert f"contribution {found[word]:+.1f}" in shown.get_attribute("data-tip")
+    assert page.locator(".line.for").inner_text().startswith(f"For {answer.best}: ")
+    assert "dull -" in page.locator(".line.against").inner_text()
+
+
+def test_a_model_without_depths_shows_contributions(page):
+    page.route("**/v1/model", lambda route: route.fulfill(
+        json={"labels": ["x"], "max_depth": None, "limits": {}}))  # fmt: skip
+    page.reload()
+    page.get_by_label("Text to classify").fill("The film was awful.")
+    page.locator("#strongest .line").first.wait_for()
+    assert page.locator(".word .text").first.is_visible()
+    assert page.locator(".word .bar").first.is_hidden()
+    assert page.locator(".word").first.get_attribute("data-tip").startswith("contribution ")
+
+
+def test_an_answer_stays_if_its_contributions_are_refused(page):
+    error = {"error": {"code": "words_per_request", "message": "", "limit": 10}}
+    refused = {"status": 422, "json": error}
+    page.route("**/v1/predict?contributions", lambda route: route.fulfill(**refused))
+    classify(page, "The film was good.")
+    page.get_by_text("does not show contributions for a text of this length").wait_for()
+    assert page.locator("#problem").is_hidden()
+    assert page.locator("#label").text_content() == expected("The film was good.").label
 
 
 def test_clicking_an_example_classifies_it(page):
@@ -237,8 +274,9 @@ def test_the_page_fits_a_phone_and_has_enough_contrast(browser, address, scheme)
     page.goto(address)
     page.locator("#answer .word").first.wait_for()
     classify(page, "An" + "extremely" * 20 + " long word in the film was good.")
+    page.locator(".word.for, .word.against").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    for text in ("ink", "soft", "accent", "wrong", "shallow-word", "deep-word"):
+    for text in ("ink", "soft", "accent", "wrong", "for", "shallow-word", "deep-word"):
         for background in ("page", "page-bottom", "panel"):
             assert contrast(colour(page, text), colour(page, background)) >= 4.5, (text, background)
     page.close()

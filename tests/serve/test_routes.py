@@ -31,6 +31,21 @@ def test_words_are_returned_only_on_request_and_depth_can_be_limited(running):
     assert {word["depth"] for word in limited["predictions"][0]["words"]} == {1}
 
 
+def test_contributions_are_returned_only_on_request(running):
+    texts = ["The film was lovely.", ""]
+    _, plain = running.predict(texts, depths=True)
+    status, found = running.predict(texts, contributions=True)
+    assert status == 200
+    for answer, expected in zip(
+        found["predictions"],
+        Predictor(tiny_artifact()).predict(texts, contributions=True),
+        strict=True,
+    ):
+        effects = [word.pop("contribution") for word in answer["words"]]
+        assert effects == pytest.approx([w.contribution for w in expected.words], abs=1e-4)
+    assert [p["words"] for p in found["predictions"]] == [p["words"] for p in plain["predictions"]]
+
+
 def test_an_integer_may_be_written_with_a_decimal_point(running):
     assert running.predict(["good"], max_depth=2.0) == running.predict(["good"], max_depth=2)
 
@@ -204,6 +219,8 @@ def test_a_model_without_depths_refuses_requests_for_them(tmp_path):
     with service(tmp_path / "flat") as flat:
         assert json.loads(flat.ask("GET", "/v1/model")[2])["max_depth"] is None
         assert flat.predict(["good film"])[0] == 200
+        _, explained = flat.predict(["good film"], contributions=True)
+        assert [word["depth"] for word in explained["predictions"][0]["words"]] == [0, 0]
         for settings in ({"max_depth": 1}, {"depths": True}, {"depth_budget": 2}):
             status, content = flat.predict(["good film"], **settings)
             assert (status, content["error"]["code"]) == (422, "no_depth")

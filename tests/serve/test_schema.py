@@ -5,15 +5,17 @@ import pytest
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 from fathomer.serve.routes import create_app
-from tests.tiny import tiny_artifact
+from tests.tiny import supervised_artifact
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# Small limits, so that requests beyond them still fit into a body.
-LIMITS = Limits(texts_per_request=20, characters_per_text=200)
-app = create_app(Predictor(tiny_artifact()), limits=LIMITS)
+# Small limits, so that requests beyond them still fit into a body. The schema cannot express how many
+# words are read for contributions: at most 50 times 50 in each of the 20 texts. Nor can it express that
+# only a model with supervised depth accepts depth budgets.
+LIMITS = Limits(texts_per_request=20, characters_per_text=200, words_per_request=50_000)
+app = create_app(Predictor(supervised_artifact()), limits=LIMITS)
 schema = schemathesis.openapi.from_asgi("/openapi.json", app)
 
 

@@ -61,6 +61,10 @@ def test_a_worker_predicts_what_the_predictor_does(model):
             for one, other in zip(found, expected, strict=True):
                 assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
         assert remote.predict([]) == []
+        found, expected = (p.predict(TEXTS[:9], contributions=True) for p in (remote, local))
+        for one, other in zip(found, expected, strict=True):
+            effects = [word.contribution for word in other.words]
+            assert [word.contribution for word in one.words] == pytest.approx(effects, abs=1e-4)
 
 
 def test_a_worker_keeps_a_depth_budget(budgeted):

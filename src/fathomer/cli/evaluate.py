@@ -33,13 +33,18 @@ from fathomer.cli.output import (
 from fathomer.errors import ConfigError, MissingFileError
 
 if TYPE_CHECKING:
+    from fathomer.data.examples import Examples
     from fathomer.data.opening import Dataset
     from fathomer.evaluate.budget import CurvePoint
+    from fathomer.evaluate.label_words import LabelWords
     from fathomer.evaluate.metrics import Answered, Metrics
     from fathomer.evaluate.report import Report
+    from fathomer.predictor import Predictor
 
 MATRIX_LABELS = 10
 """Largest number of labels for which the confusion matrix is printed."""
+SAMPLE_WORDS = 500_000
+"""Words that the model reads to find the words that push towards each label."""
 
 Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the confusion matrix.")]
 Reliability = Annotated[
@@ -93,7 +98,12 @@ def evaluate(
         return
     seen = training_texts(source, data_dir=data_dir)
     report = make_report(answered, source.evaluation_set, training_texts=seen)
-    _write(report, f"{folder} on {data}", plot=plot, html=html)
+    if plot:
+        _draw_confusion(report, plot)
+    if html:
+        texts = source.evaluation_set
+        words = _label_words(predictor, answered, texts, max_depth, depth_budget)
+        _write_page(report, html, title=f"{folder} on {data}", words=words)
     if as_json:
         print_json(report.to_dict() | _curve_content(curve) | source.describe())
     else:
@@ -115,16 +125,42 @@ def _check_targets(plot: Path | None, html: Path | None, reliability: Path | Non
             raise MissingFileError(f"{target.parent}: no such folder")
 
 
-def _write(report: "Report", title: str, *, plot: Path | None, html: Path | None) -> None:
-    from fathomer.evaluate.render import confusion_png, report_page
+def _draw_confusion(report: "Report", path: Path) -> None:
+    from fathomer.evaluate.render import confusion_png
     from fathomer.files import write_atomically
 
-    if plot:
-        write_atomically(plot, confusion_png(report))
-        messages_console().print(f"{plot}: written")
-    if html:
-        write_atomically(html, report_page(report, title=title))
-        messages_console().print(f"{html}: written")
+    write_atomically(path, confusion_png(report))
+    messages_console().print(f"{path}: written")
+
+
+def _label_words(
+    predictor: "Predictor",
+    answered: "Answered",
+    examples: "Examples",
+    max_depth: int | None,
+    depth_budget: float | None,
+) -> "LabelWords":
+    """Find the words that push towards each label in some of the texts."""
+    from fathomer.contributions import words_read
+    from fathomer.evaluate.label_words import find_label_words, sample_texts
+
+    costs = [words_read(count) for count in answered.data.texts.lengths.tolist()]
+    sample = sample_texts(costs, budget=SAMPLE_WORDS)
+    predictions = predictor.predict(
+        [examples.items[index].text for index in sample],
+        max_depth=max_depth,
+        depth_budget=depth_budget,
+        contributions=True,
+    )
+    return find_label_words(predictions, predictor.labels)
+
+
+def _write_page(report: "Report", path: Path, *, title: str, words: "LabelWords") -> None:
+    from fathomer.evaluate.render import report_page
+    from fathomer.files import write_atomically
+
+    write_atomically(path, report_page(report, title=title, words=words))
+    messages_console().print(f"{path}: written")
 
 
 def _draw_reliability(answered: "Answered", path: Path) -> None:

@@ -7,7 +7,6 @@ import typer
 
 from fathomer.cli.options import DepthBudget, Folder, Html, Json, MaxDepth
 from fathomer.cli.output import messages_console, print_json
-from fathomer.errors import DepthError
 
 
 def explain(
@@ -18,9 +17,9 @@ def explain(
     depth_budget: DepthBudget = None,
     as_json: Json = False,
 ) -> None:
-    """Classify one text and show how deep each word was read.
+    """Classify one text and show what each word contributed, and how deep it was read.
 
-    Example: fathomer explain model "not bad at all" --html depths.html
+    Example: fathomer explain model "not bad at all" --html words.html
     """
     from rich.console import Console
 
@@ -29,19 +28,17 @@ def explain(
     from fathomer.predictor import load
 
     predictor = load(folder)
-    if not predictor.knows_depth:
-        name = predictor.artifact.recipe.model.name
-        raise DepthError(
-            f"{folder}: words have no depth in the model {name}; fathomer predict shows its answers"
-        )
+    shown_depth = predictor.max_depth if predictor.knows_depth else None
     text = os.fsencode(text).decode("utf-8", "replace")  # arguments can hold any bytes
-    [prediction] = predictor.predict([text], max_depth=max_depth, depth_budget=depth_budget)
+    [prediction] = predictor.predict(
+        [text], max_depth=max_depth, depth_budget=depth_budget, contributions=True
+    )
     if html:
-        write_atomically(html, prediction_page(prediction, max_depth=predictor.max_depth))
+        write_atomically(html, prediction_page(prediction, max_depth=shown_depth))
         messages_console().print(f"{html}: written")
     if as_json:
         print_json(prediction.to_dict(words=True))
         return
     console = Console(highlight=False, soft_wrap=True)
     width = console.width if console.is_terminal else 100
-    console.print(draw_prediction(prediction, max_depth=predictor.max_depth, width=width))
+    console.print(draw_prediction(prediction, max_depth=shown_depth, width=width))

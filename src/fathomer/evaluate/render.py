@@ -5,6 +5,7 @@ import warnings
 from io import BytesIO
 
 from fathomer.errors import require
+from fathomer.evaluate.label_words import LabelWords
 from fathomer.evaluate.metrics import shown_depth
 from fathomer.evaluate.report import Report, one_line
 from fathomer.html_page import html_page
@@ -16,8 +17,8 @@ NUMBERED_CELLS = 20
 """With more labels than this, the cells of the picture have no numbers."""
 
 
-def report_page(report: Report, *, title: str) -> str:
-    """Return the whole report as an HTML page."""
+def report_page(report: Report, *, title: str, words: LabelWords | None = None) -> str:
+    """Return the whole report as an HTML page, with the ``words`` that push towards each label."""
     metrics = report.metrics
     scores = [
         ["examples", f"{metrics.examples:,}"],
@@ -42,6 +43,7 @@ def report_page(report: Report, *, title: str) -> str:
         *_confusions(report),
         "<h2>Accuracy by length</h2>",
         _by_length(report),
+        *([] if words is None else _label_words(words)),
         "<h2>Worst mistakes</h2>",
         _mistakes(report),
     ]
@@ -163,6 +165,21 @@ def _by_length(report: Report) -> str:
         for group in report.by_length
     ]
     return _table(["words", "examples", "accuracy", "mean depth"], rows)
+
+
+def _label_words(words: LabelWords) -> list[str]:
+    """Return the words that push most towards each label; a page has room for some labels only."""
+    items = []
+    for label, found in list(words.labels.items())[:MATRIX_LABELS]:
+        shown = " · ".join(f"{one_line(w.word, characters=30)} ({w.count})" for w in found)
+        name = one_line(label, characters=LABEL_CHARACTERS)
+        items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(shown or 'none')}</li>")
+    note = (
+        f"The words with the largest total contribution to the answers, in {words.texts:,} texts, and how "
+        "often they occur. A contribution is the log odds with the word minus without it."
+    )
+    title = "<h2>Words that push towards each label</h2>"
+    return [title, f"<p>{note}</p>", "<ul>", *items, "</ul>"]
 
 
 def _mistakes(report: Report) -> str:

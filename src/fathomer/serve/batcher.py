@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from fathomer.contributions import words_read
 from fathomer.prediction import Prediction
 from fathomer.serve.limits import Limits
 from fathomer.text.tokenizer import Words
@@ -38,6 +39,7 @@ class BatchPredictor(Protocol):
         *,
         max_depth: int | None = None,
         depth_budget: float | None = None,
+        contributions: bool = False,
     ) -> list[Prediction]:
         """Return one prediction per text, in order."""
         ...
@@ -65,8 +67,10 @@ class PendingRequest:
     words: list[Words]
     max_depth: int | None
     depth_budget: float | None
+    contributions: bool
     answer: "asyncio.Future[list[Prediction]]"
     costs: list[int] = field(init=False)
+    """Number of words that the model reads for each text."""
     taken: int = 0
     """Number of texts that are already part of a batch."""
     predictions: dict[int, Prediction] = field(default_factory=dict)
@@ -75,7 +79,8 @@ class PendingRequest:
 
     def __post_init__(self) -> None:
         # An empty text counts as one word, so that a batch cannot hold any number of them.
-        self.costs = [max(1, len(words.ids)) for words in self.words]
+        counts = [len(words.ids) for words in self.words]
+        self.costs = [max(1, words_read(n) if self.contributions else n) for n in counts]
 
 
 class TextRange(NamedTuple):
@@ -161,10 +166,11 @@ class Batcher:
         *,
         max_depth: int | None,
         depth_budget: float | None = None,
+        contributions: bool = False,
     ) -> PendingRequest:
         """Queue a request; its ``answer`` is a future of the running event loop."""
         future = asyncio.get_running_loop().create_future()
-        request = PendingRequest(texts, words, max_depth, depth_budget, future)
+        request = PendingRequest(texts, words, max_depth, depth_budget, contributions, future)
         if not texts:
             request.answer.set_result([])
             return request
@@ -194,9 +200,10 @@ class Batcher:
             batch = self._take()
             if batch is None:
                 return
-            groups: dict[tuple[int | None, float | None], list[TextRange]] = {}
+            groups: dict[tuple[int | None, float | None, bool], list[TextRange]] = {}
             for part in batch:
-                key = part.request.max_depth, part.request.depth_budget
+                request = part.request
+                key = request.max_depth, request.depth_budget, request.contributions
                 groups.setdefault(key, []).append(part)
             for parts in groups.values():
                 if wanted := [part for part in parts if not part.request.dropped]:
@@ -256,13 +263,17 @@ class Batcher:
         return batch
 
     def _answer(self, predictor: BatchPredictor, parts: list[TextRange]) -> None:
-        """Answer parts of requests that ask for the same depths."""
+        """Answer parts of requests that ask for the same depths, and for contributions or not."""
         request = parts[0].request
         texts = [text for part in parts for text in part.request.texts[part.start : part.end]]
         words = [text for part in parts for text in part.request.words[part.start : part.end]]
         try:
             predictions = predictor.predict_words(
-                texts, words, max_depth=request.max_depth, depth_budget=request.depth_budget
+                texts,
+                words,
+                max_depth=request.max_depth,
+                depth_budget=request.depth_budget,
+                contributions=request.contributions,
             )
             self._observe(predictions)
         except Exception as error:

@@ -64,16 +64,21 @@ class PredictEndpoint:
             self._batcher.check_room()  # before spending any time on the request
             parsed = self._parser.parse(body)
             async with asyncio.timeout_at(deadline):
-                words = await self._parser.split(parsed.texts)
+                words = await self._parser.split(parsed.texts, contributions=parsed.contributions)
             pending = self._batcher.submit(
-                parsed.texts, words, max_depth=parsed.max_depth, depth_budget=parsed.depth_budget
+                parsed.texts,
+                words,
+                max_depth=parsed.max_depth,
+                depth_budget=parsed.depth_budget,
+                contributions=parsed.contributions,
             )
         except QueueFullError as full:
             raise self._queue_full(*full.args) from None
         except TimeoutError:
             raise self._deadline_exceeded() from None
         predictions = await self._wait(pending, request, deadline - loop.time())
-        answers = [prediction.to_dict(words=parsed.depths) for prediction in predictions]
+        shown = parsed.depths or parsed.contributions
+        answers = [prediction.to_dict(words=shown) for prediction in predictions]
         return json_response({"predictions": answers})
 
     async def _wait(

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
+from fathomer.contributions import words_read
 from fathomer.errors import DepthError, did_you_mean
 from fathomer.predictor import Predictor
 from fathomer.serve import schema
@@ -96,21 +97,22 @@ class RequestParser:
             except DepthError as error:
                 raise ApiError(422, "no_depth", f"depth_budget: {error}.") from None
 
-    async def split(self, texts: list[str]) -> list[Words]:
+    async def split(self, texts: list[str], *, contributions: bool = False) -> list[Words]:
         """Return the words of each text."""
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
-            return self._split_groups([texts])
+            return self._split_groups([texts], contributions)
         # One text at a time: a body can hold far more words than are allowed.
-        return await asyncio.to_thread(self._split_groups, [[text] for text in texts])
+        groups = [[text] for text in texts]
+        return await asyncio.to_thread(self._split_groups, groups, contributions)
 
-    def _split_groups(self, groups: list[list[str]]) -> list[Words]:
+    def _split_groups(self, groups: list[list[str]], contributions: bool) -> list[Words]:
         words: list[Words] = []
         for texts in groups:
             words += self._predictor.split(texts)
-            self._check_counts([len(text.ids) for text in words])
+            self._check_counts([len(text.ids) for text in words], contributions)
         return words
 
-    def _check_counts(self, counts: list[int]) -> None:
+    def _check_counts(self, counts: list[int], contributions: bool) -> None:
         limits = self._limits
         for number, count in enumerate(counts):
             if count > limits.words_per_text:
@@ -118,4 +120,10 @@ class RequestParser:
                 raise limit_error(limits, "words_per_text", message)
         if sum(counts) > limits.words_per_request:
             message = f"The texts have more than {limits.words_per_request} words in total."
+            raise limit_error(limits, "words_per_request", message)
+        if contributions and sum(map(words_read, counts)) > limits.words_per_request:
+            message = (
+                "For the contributions, the texts are read again without each word: more than "
+                f"{limits.words_per_request} words in total."
+            )
             raise limit_error(limits, "words_per_request", message)

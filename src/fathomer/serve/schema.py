@@ -14,6 +14,9 @@ class PredictRequest(BaseModel):
 
     texts: list[str]
     depths: bool = Field(False, description="Include the words of each text with their depths.")
+    contributions: bool = Field(
+        False, description="Include the words with how much each speaks for the answer."
+    )
     max_depth: int | None = Field(None, description="The most steps that a word may take.")
     depth_budget: float | None = Field(
         None, description="The average number of steps of a word, in a model with supervised depth."
@@ -26,7 +29,12 @@ class WordAnswer(BaseModel):
     text: str
     start: int
     end: int
-    depth: int
+    depth: int = Field(description="0 if words have no depth in this model.")
+    contribution: float | None = Field(
+        None,
+        description="Log odds of the most probable label with the word minus without it; "
+        "only if contributions were requested.",
+    )
 
 
 class TextAnswer(BaseModel):
@@ -36,7 +44,9 @@ class TextAnswer(BaseModel):
     probabilities: dict[str, float]
     truncated: bool = Field(description="Whether the text was longer than the model reads.")
     labels: list[str] | None = Field(None, description="Only for multi-label models.")
-    words: list[WordAnswer] | None = Field(None, description="Only if depths were requested.")
+    words: list[WordAnswer] | None = Field(
+        None, description="Only if depths or contributions were requested."
+    )
 
 
 class PredictAnswer(BaseModel):

@@ -26,7 +26,7 @@ def test_commands_show_no_depth_for_a_model_without_depths(run, monkeypatch, tmp
     code, out, err = run("train", "demo", "--out", "m", *options)
     assert code == 0, err
     assert "depth -  " in err
-    assert [line.split()[-1] for line in out.splitlines()[1:3]] == ["-", "-"]
+    assert [line.split()[-2] for line in out.splitlines()[1:3]] == ["-", "-"]
     assert "| - |" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
     code, out, err = run("evaluate", "m", "demo", "--html", "page.html")
     assert code == 0, err

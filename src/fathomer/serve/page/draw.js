@@ -2,6 +2,7 @@
 
 const MAX_WORDS = 1500; // drawing more makes the page slow
 const MAX_LABELS = 8;
+const STRONGEST = 5; // words in the lists of those that speak most for and against the answer
 
 export const byId = (id) => document.getElementById(id);
 
@@ -27,11 +28,46 @@ export function make(tag, className = "", ...content) {
 export function drawAnswer(text, answer, maxDepth) {
   byId("label").textContent = shownLabel(answer);
   drawProbabilities(answer);
-  if (maxDepth === null) return;
+  byId("strongest").replaceChildren();
+  if (maxDepth === null) {
+    byId("words").replaceChildren(); // drawn with their contributions
+    return;
+  }
   drawWords(text, answer, maxDepth);
   drawHistogram(answer.words, maxDepth);
   byId("depths").replaceChildren(...answer.words.slice(0, MAX_WORDS).map(tableRow));
   byId("caption").textContent = captionOf(answer, maxDepth);
+}
+
+/** Underline the words that speak for the answer or against it, and list the strongest. */
+export function drawContributions(text, answer, maxDepth) {
+  if (maxDepth === null) drawWords(text, answer, 1);
+  const shown = answer.words.slice(0, MAX_WORDS);
+  const drawn = [...byId("words").querySelectorAll(".word")];
+  if (drawn.length !== shown.length) return; // the answer to another text
+  const most = Math.max(...shown.map(({ contribution }) => Math.abs(contribution))) || 1;
+  drawn.forEach((word, place) => setContribution(word, shown[place], most, maxDepth));
+  byId("depths").replaceChildren(...shown.map(tableRow));
+  const best = Object.entries(answer.probabilities).sort(([, a], [, b]) => b - a)[0][0];
+  const lists = [[`For ${best}`, 1], ["Against it", -1]].map(([title, sign]) => strongestList(title, sign, shown));
+  byId("strongest").replaceChildren(...lists.flat());
+}
+
+/** Return a line with the words that speak most for the answer (`sign` 1) or against it (-1). */
+function strongestList(title, sign, words) {
+  const found = words.filter(({ contribution }) => sign * contribution >= 0.05);
+  const strongest = found.sort((a, b) => sign * (b.contribution - a.contribution)).slice(0, STRONGEST);
+  if (!strongest.length) return [];
+  const list = strongest.map(({ text, contribution }) => `${text} ${signed(contribution)}`).join(" · ");
+  return [make("span", sign > 0 ? "line for" : "line against", `${title}: ${list}`)];
+}
+
+const signed = (number) => (Math.abs(number) < 0.05 ? "0.0" : (number > 0 ? "+" : "") + number.toFixed(1));
+
+function setContribution(word, { depth, contribution }, most, maxDepth) {
+  word.classList.add(contribution > 0 ? "for" : "against");
+  word.style.setProperty("--weight", Math.abs(contribution) / most);
+  word.dataset.tip = (maxDepth === null ? "" : `depth ${depth}\n`) + `contribution ${signed(contribution)}`;
 }
 
 function drawProbabilities({ probabilities, labels }) {
@@ -115,6 +151,7 @@ function drawGap(gap) {
 }
 
 function setDepth(word, depth) {
+  word.classList.remove("for", "against"); // the contributions follow later
   word.style.setProperty("--depth", depth);
   word.dataset.depth = depth;
   word.dataset.tip = `depth ${depth}`;
@@ -150,7 +187,8 @@ function highlight(depth) {
 function tableRow(word) {
   const text = make("td", "", word.text);
   text.dir = "auto";
-  return make("tr", "", text, make("td", "number", String(word.depth)));
+  const contribution = word.contribution === undefined ? "" : signed(word.contribution);
+  return make("tr", "", text, make("td", "number", String(word.depth)), make("td", "number", contribution));
 }
 
 export const stepsOf = (words) => words.reduce((sum, word) => sum + word.depth, 0);

@@ -1,8 +1,8 @@
 // The page: one text, its prediction and the depth limit, or the average depth if the model can be set to one. Several texts are in many.js.
 
-import { byId, drawAnswer, make, percent, shownLabel, stepsOf, topProbability } from "./draw.js";
+import { byId, drawAnswer, drawContributions, make, percent, shownLabel, stepsOf, topProbability } from "./draw.js";
 import { startMany } from "./many.js";
-import { pause, predict, readModel, useToken } from "./service.js";
+import { explain, pause, predict, readModel, useToken } from "./service.js";
 
 const EXAMPLES = [
   "I would have loved this film if the plot had been better.",
@@ -86,12 +86,25 @@ async function classify() {
   try {
     const depth = Number(byId("cap").value);
     showAnswer(text, depth, await predictText(text, depthSettings(), request.signal));
+    showContributions(text, request.signal); // later: they take longer than the answer
   } catch (error) {
     if (request.signal.aborted) return;
     byId("answer").hidden = true;
     showError(error, classify);
   } finally {
     if (state.request === request) byId("answer").setAttribute("aria-busy", "false");
+  }
+}
+
+/** Show how much each word speaks for the answer, which stays as it is if the service refuses. */
+async function showContributions(text, signal) {
+  try {
+    const answer = await explain(text, { ...depthSettings(), signal });
+    if (!signal.aborted) drawContributions(text, answer, state.model.max_depth);
+  } catch (error) {
+    if (signal.aborted) return;
+    const reason = error.rejected ? "for a text of this length" : "at the moment";
+    byId("strongest").textContent = `The service does not show contributions ${reason}.`;
   }
 }
 

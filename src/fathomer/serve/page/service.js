@@ -30,6 +30,15 @@ export function readModel() {
   return request("v1/model", {});
 }
 
+/** Request the prediction for a text with the contribution of each word, which takes longer. */
+export async function explain(text, { maxDepth = null, depthBudget, signal }) {
+  const texts = [text.toWellFormed()];
+  const body = JSON.stringify({ texts, contributions: true, max_depth: maxDepth, depth_budget: depthBudget });
+  // The service ignores the query; it tells these requests apart in logs.
+  const { predictions } = await request("v1/predict?contributions", { method: "POST", body, signal });
+  return predictions[0];
+}
+
 /** Request predictions for texts; also return the milliseconds that it took. */
 export async function predict(texts, { depths = false, maxDepth = null, depthBudget, signal } = {}) {
   const wellFormed = texts.map((text) => text.toWellFormed());
