@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 TOLERANCE = 1e-5
 """Largest difference from the offline predictor's probabilities."""
 OUTCOMES = ("right", "wrong", "refused", "failed", "lost")
+JSON = {"Content-Type": "application/json"}
 _ANSWER_SECONDS = 60.0
 
 
@@ -157,7 +158,9 @@ def _client_class(plan: LoadPlan, statuses: Counter[int], finished: Any) -> type
             if number is None:
                 finished.set()
                 return
-            with self.client.post("/v1/predict", bodies[number], catch_response=True) as response:
+            with self.client.post(
+                "/v1/predict", bodies[number], headers=JSON, catch_response=True
+            ) as response:
                 # An answer that ends too early has a status, but raises when its body is read.
                 incomplete = response.status_code == 200 and response.request_meta["exception"]
                 status = 0 if incomplete else response.status_code

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from fathomer.train.loop import train_steps
 from fathomer.train.prepare import prepare
 from fathomer.train.processes import ProcessGroup, join_processes
 
+ROOT = Path(__file__).parents[1]
 WARM_UP = 3
 """Steps that are not timed."""
 
@@ -101,6 +103,7 @@ def _run(plan: TrainingPlan, case: TrainingCase) -> float:
     arguments = json.dumps({**asdict(plan), "processes": case.processes})
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "benchmarks.training", arguments],
+        cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": str(case.threads)},
         capture_output=True,
         text=True,

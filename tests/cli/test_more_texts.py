@@ -32,7 +32,7 @@ def test_vectors_are_trained_on_training_and_unlabelled_texts(run, data, options
     assert found["vectors"]["file"] == "m.vectors.safetensors"
     stored = json.loads((tmp_path / "m" / "metrics.json").read_text(encoding="utf-8"))
     assert stored["unlabelled"] == found["unlabelled"]
-    code, again, err = run("train", data, "--out", "m", *more, *options)
+    code, again, err = run("train", data, "--out", "m", "--overwrite", *more, *options)
     assert "trained before" in err
     assert json.loads(again)["data"] == found["data"]
 
@@ -75,7 +75,7 @@ def test_a_student_learns_from_a_teacher_on_labelled_and_unlabelled_texts(
     answers = (tmp_path / "m.teacher.jsonl").read_text(encoding="utf-8")
     assert len(answers.splitlines()) > 10
     (tmp_path / "teacher" / "tokenizer.json").unlink()  # everything is known already
-    code, again, err = run("train", data, "--out", "m", *arguments)
+    code, again, err = run("train", data, "--out", "m", "--overwrite", *arguments)
     assert code == 0, err
     assert json.loads(again)["data"] == found["data"]
     code, _, err = run("predict", "m", "test.csv")
@@ -89,7 +89,7 @@ def test_soft_labels_come_from_a_file(run, data, options, tmp_path):
     assert code == 0, err
     assert json.loads(out)["soft_labels"] == "soft.csv"
     more = ["--soft-labels", "soft.csv", "--unlabelled", "more.txt"]
-    code, _, err = run("train", data, "--out", "m", *more, *options)
+    code, _, err = run("train", data, "--out", "m", "--overwrite", *more, *options)
     assert (code, "needs a column of texts" in err) == (2, True)
 
 

@@ -67,7 +67,7 @@ def test_the_command_tracks_only_on_request(run, tmp_path):
     code, _, err = run(*command, "--track", "tensorboard", "--overwrite")
     assert code == 0, err
     assert len(list((tmp_path / "m" / "tensorboard").iterdir())) == 1
-    code, _, err = run(*command, "--track", "tensorbord")
+    code, _, err = run(*command, "--track", "tensorbord", "--overwrite")
     assert code == 2
     assert err == "fathomer: --track tensorbord: did you mean 'tensorboard'?\n"
 
