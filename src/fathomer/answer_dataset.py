@@ -30,6 +30,7 @@ NOTES, PARTS = "_run.json", "_parts"
 """Names that begin with an underscore are ignored by readers of a folder of parquet files."""
 BLOCK_BYTES = 1 << 20
 """Size of Ray's blocks: small, so that a single large file keeps all workers busy."""
+WORKERS_PER_READER = 32
 SOURCE_FILE, SOURCE_ROW = "source_file", "source_row"
 
 
@@ -105,7 +106,8 @@ def answer_dataset(
     _check_folder(out, request)
     files = {name: path for name, path in tables.files.items() if not out.exists(name)}
     progress = {name: FileProgress() for name in files}
-    rows, errors, failed, joining = 0, 0, {}, []
+    rows, errors, failed = 0, 0, {}
+    joining: list[Any] = []
     answered = _answered(predictor, tables, files, request, workers)
     with closing(answered):  # stops Ray's execution, whatever happens
         for chunk in watch(answered):
@@ -113,6 +115,9 @@ def answer_dataset(
             if chunk.problem:
                 failed[files[chunk.file]] = chunk.problem
             elif progress[chunk.file].add(chunk):
+                if len(joining) >= _helpers(workers):
+                    joined, joining = ray.wait(joining, num_returns=1)
+                    ray.get(joined)
                 joining.append(_join_remotely(address, chunk.file, progress[chunk.file]))
     ray.get(joining)
     out.delete(PARTS)
@@ -163,7 +168,8 @@ def _answered(
         _read_chunks,  # type: ignore[arg-type]
         batch_size=1,
         fn_kwargs={"tables": tables},
-        num_cpus=0.1,  # reading takes little time beside answering
+        num_cpus=0,  # reading takes little time beside answering
+        concurrency=_helpers(workers),
     )
     parts = chunks.map_batches(
         PartWorker,
@@ -243,6 +249,11 @@ class PartWorker(AnswerWorker):
         }
 
 
+def _helpers(workers: int) -> int:
+    """Return how many tasks read at a time, and how many join: every one is a process to start."""
+    return 1 + workers // WORKERS_PER_READER
+
+
 def _part(file: str, first: int) -> str:
     return f"{PARTS}/{file}/{first:012}.parquet"
 
@@ -251,7 +262,7 @@ def _join_remotely(out: str, file: str, progress: FileProgress) -> Any:
     import ray
 
     parts = [_part(file, first) for first in sorted(progress.parts)]
-    return ray.remote(join_parts).options(num_cpus=0.1).remote(out, file, parts)
+    return ray.remote(join_parts).options(num_cpus=0).remote(out, file, parts)
 
 
 def join_parts(out: str, file: str, parts: list[str]) -> None:
