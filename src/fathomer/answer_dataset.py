@@ -154,7 +154,7 @@ def _answered(
 ) -> Generator[ChunkAnswered, None, None]:
     """Answer files on Ray, and yield a record of each part that was written, in any order."""
     import ray
-    from ray.data import ActorPoolStrategy, DataContext
+    from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
 
     if not files:
         return
@@ -169,7 +169,7 @@ def _answered(
         batch_size=1,
         fn_kwargs={"tables": tables},
         num_cpus=0,  # reading takes little time beside answering
-        concurrency=_helpers(workers),
+        compute=TaskPoolStrategy(size=_helpers(workers)),
     )
     parts = chunks.map_batches(
         PartWorker,
