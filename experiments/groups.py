@@ -12,8 +12,12 @@ from fathomer.data.datasets import CORPORA
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.registry import MODELS
 
-REFERENCE = {"depth": "gumbel", "sequence": "bilstm", "max_depth": 9}
+REFERENCE = {"depth": "gumbel", "sequence": "bilstm", "max_depth": 9, "ngrams": False}
 """The full model of the paper; a row of the ablation changes one of these settings."""
+BY_DEFAULT = "fathomer, by default"
+"""The name for our model as ``fathomer train`` makes it, beside ``fathomer``: as published."""
+DEFAULTS = {**REFERENCE, "max_depth": 3, "ngrams": True}
+"""What distinguishes it."""
 PAPER_HIDDEN_SIZE = 400
 PAPER_VECTORS = "glove.840B.300d"
 
@@ -103,10 +107,11 @@ def find_group(
 
     If there are several settings, those with the most runs are chosen, then the largest model.
     """
-    wanted = {**REFERENCE, **settings} if model == "fathomer" else settings
+    wanted = {**{"fathomer": REFERENCE, BY_DEFAULT: DEFAULTS}.get(model, {}), **settings}
+    name = "fathomer" if model == BY_DEFAULT else model
     groups: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        if (run.corpus, run.model) != (corpus, model) or run.match_parameters:
+        if (run.corpus, run.model) != (corpus, name):
             continue
         config = run.recipe.model.to_dict()
         if all(config[name] == value for name, value in wanted.items()):

@@ -18,8 +18,11 @@ from fathomer.evaluate.metrics import score
 from fathomer.evaluate.report import score_unseen
 from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
+from fathomer.text.compact import SUFFIX, describe_compact
 from fathomer.text.sources import checksum_of
 
+TRAIN_TEXTS = 2000
+"""About how many training texts a trained model is tested on."""
 SAMPLE_WORDS = 100
 """Preferred minimum length of a sample text."""
 
@@ -57,6 +60,7 @@ def measure(
         accuracy_unseen=unseen.accuracy,
         examples_unseen=unseen.examples,
         held_out_accuracy=held_out["accuracy"] if held_out else None,
+        train_accuracy=_train_accuracy(predictor, source.train),
         mean_depth=scores.mean_depth,
         mean_depth_sampled=metrics["mean_depth_sampled"],
         depths=_histogram(predictor, answers),
@@ -74,9 +78,19 @@ def measure(
         commit=commit,
         versions=versions(),
         checksums=_checksums(source.train, source.test, job.vectors),
+        vectors_made=_made(job.vectors),
         wall_seconds=round(clock.wall, 1),
         machine=describe_machine(),
     )
+
+
+def _train_accuracy(predictor: Predictor, train: Examples) -> float:
+    """Return the accuracy on training texts: all of them, or every n-th."""
+    part = train.take(range(0, len(train), 1 + len(train) // TRAIN_TEXTS))
+    artifact = predictor.artifact
+    data = encode_examples(part, artifact.tokenizer, artifact.labels, artifact.recipe.text)
+    found = predictor.classify(data.texts, None)
+    return round(float(np.mean(found.labels == data.targets)), 5)
 
 
 def _histogram(predictor: Predictor, answers: Classified) -> tuple[int, ...]:
@@ -135,3 +149,11 @@ def _checksums(train: Examples, test: Examples, vectors: Path | None) -> dict[st
     """Hash the examples rather than their files, which may be in another format elsewhere."""
     sums = {"train": train.checksum(), "test": test.checksum()}
     return {**sums, "vectors": checksum_of(vectors)} if vectors else sums
+
+
+def _made(vectors: Path | None) -> dict[str, Any] | None:
+    """Return how vectors were made, if their file says so."""
+    if vectors is None or vectors.suffix != SUFFIX:
+        return None
+    found: dict[str, Any] = describe_compact(vectors)["made"]
+    return found

@@ -1,11 +1,12 @@
 """An experiment: corpora × models × seeds or folds × settings, planned from one TOML file.
 
-All models of an experiment have the same settings on a corpus: those of the corpus's own recipe, with
-the learning rate of the model, then the experiment's ``[settings]``, then ``[corpora.<name>]``, then
-``[models.<name>]``. Otherwise only a named variant changes them::
+All models of an experiment have the same settings on a corpus: those that ``fathomer train`` chooses
+for a corpus of its size, but with the paper's depth and without n-grams; then the learning rate of
+the model, then the experiment's ``[settings]``, then ``[corpora.<name>]``, then ``[models.<name>]``.
+Otherwise only a named variant changes them::
 
     [experiment]
-    vectors = "mixed.300d"
+    vectors = "pypi"
 
     [settings.train]
     epochs = 15
@@ -33,10 +34,11 @@ from typing import Any, Self
 import experiments.rivals  # noqa: F401 (registers the models)
 from experiments.runs import RUNS, Run
 from fathomer.config import Recipe
-from fathomer.data.datasets import CORPORA
+from fathomer.data.datasets import CORPORA, TABLE_1
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 from fathomer.model.registry import find_model
 from fathomer.recipes import starting_recipe
+from fathomer.train.automatic import DataSize, automatic_recipe
 
 RECIPES = Path(__file__).resolve().parent / "recipes"
 
@@ -181,7 +183,7 @@ class Experiment:
 
     def _recipe(self, corpus: str, variant: str | None, model: str) -> Recipe:
         """Return the settings of a corpus, with the learning rate of a model."""
-        recipe = find_model(model).adapted(starting_recipe(corpus)).updated(self.settings)
+        recipe = find_model(model).adapted(corpus_recipe(corpus)).updated(self.settings)
         recipe = recipe.updated(self.corpora.get(corpus, {})).updated(self.models.get(model, {}))
         if variant is None:
             return recipe
@@ -190,6 +192,20 @@ class Experiment:
                 f"no such variant {variant!r}; {did_you_mean(variant, self.variants)}"
             )
         return recipe.updated(self.variants[variant])
+
+
+def corpus_recipe(name: str) -> Recipe:
+    """Return the settings of all models on a corpus; on a file or the demo, those of its recipe."""
+    if name not in CORPORA:
+        return starting_recipe(name)
+    corpus, words = CORPORA[name], CORPORA[name].words
+    texts = corpus.sizes.train
+    if corpus.folds:
+        texts -= texts // corpus.folds
+    average = words.average if words else TABLE_1[corpus.folder].average_words
+    chosen = automatic_recipe(DataSize(texts=texts, words=round(texts * average)))
+    published = {"max_depth": Recipe().model.max_depth, "ngrams": False}
+    return chosen.updated({"model": published, "train": {"precision": "bfloat16"}})
 
 
 def shipped_experiments() -> dict[str, Path]:
@@ -220,7 +236,7 @@ def vectors_name(file: str) -> str:
     >>> vectors_name("data/mixed.300d.txt.gz")
     'mixed.300d'
     """
-    return re.sub(r"(\.(txt|vec|bin|zip|gz))+$", "", Path(file).name)
+    return re.sub(r"(\.(txt|vec|bin|zip|gz|safetensors))+$", "", Path(file).name)
 
 
 def _default_folds(corpus: str) -> int | None:

@@ -45,6 +45,8 @@ class Run:
     """Accuracy on the test texts that do not also occur in the training set."""
     examples_unseen: int
     held_out_accuracy: float | None
+    train_accuracy: float | None = None
+    """On some of the training texts, after training and without dropout."""
 
     mean_depth: float
     """As selected at prediction on the test texts; 0 for a model without depths."""
@@ -72,6 +74,8 @@ class Run:
     versions: Mapping[str, str]
     checksums: Mapping[str, str]
     """Of the training texts, the test texts and the vectors."""
+    vectors_made: Mapping[str, Any] | None = None
+    """How the vectors were made, if a command of Fathomer made them."""
     wall_seconds: float
     machine: Mapping[str, Any]
 

@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.groups import BY_DEFAULT, DEFAULTS, REFERENCE
 from experiments.plan import (
     Experiment,
     Plan,
     RunsEntry,
+    corpus_recipe,
     find_experiment,
     select_plans,
     shipped_experiments,
 )
 from fathomer.errors import ConfigError
 from fathomer.recipes import shipped_recipes
+from fathomer.train.automatic import DataSize, automatic_recipe
 
 
 def test_an_experiment_plans_every_combination_once(experiment):
@@ -53,9 +56,32 @@ def test_a_model_has_its_own_learning_rate_unless_the_experiment_sets_it():
         runs = (RunsEntry(corpora=["trec"], models=["bilstm", "transformer"]),)
         return [p.recipe.train.learning_rate for p in Experiment(runs=runs, **sections).plans()]
 
-    assert rates() == [0.002, 0.0004]
+    assert rates() == [0.001, 0.0002]
     assert rates(settings={"train": {"learning_rate": 0.01}}) == [0.01, 0.01]
-    assert rates(models={"transformer": {"train": {"learning_rate": 0.1}}}) == [0.002, 0.1]
+    assert rates(models={"transformer": {"train": {"learning_rate": 0.1}}}) == [0.001, 0.1]
+
+
+@pytest.mark.parametrize("corpus", ["trec", "mr", "imdb", "ag_news", "amazon16/books"])
+def test_corpora_have_the_automatic_settings_of_their_size(corpus):
+    size = DataSize.of(["a b"] * 20, 20_000, max_words=100)
+    recipe, automatic = corpus_recipe(corpus), automatic_recipe(size)
+    assert recipe.model.hidden_size == automatic.model.hidden_size == 200
+    config = automatic.model.to_dict()
+    assert {name: config[name] for name in DEFAULTS} == DEFAULTS, "what train does by default"
+    config = recipe.model.to_dict()
+    assert {name: config[name] for name in REFERENCE} == REFERENCE, "the published model"
+
+
+def test_the_number_of_epochs_follows_from_the_size_of_the_corpus():
+    epochs = {name: corpus_recipe(name).train.epochs for name in ("trec", "imdb", "ag_news")}
+    assert epochs["trec"] > epochs["imdb"] >= epochs["ag_news"]
+
+
+def test_tables_include_the_model_that_train_makes():
+    for name in ("table2", "table3"):
+        plans = Experiment.from_toml(shipped_experiments()[name]).plans()
+        chosen = [p.recipe.model.to_dict() for p in plans if p.variant == "default"]
+        assert chosen and all(DEFAULTS.items() <= config.items() for config in chosen), BY_DEFAULT
 
 
 def test_the_papers_tables_and_figure_are_shipped():
