@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.vector_commands import compare_vectors, teacher
+from experiments.vector_commands import alternatives, compare_vectors, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
 from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Settings, Vectors
@@ -62,6 +62,7 @@ app.command(
 )(models)
 app.command("vectors")(compare_vectors)
 app.command()(teacher)
+app.command()(alternatives)
 
 
 @app.command()

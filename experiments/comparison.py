@@ -1,6 +1,7 @@
 """Comparison of two groups of runs: a paired bootstrap over the test texts."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,13 +31,8 @@ class Comparison:
         """Whether the gain or loss is significant at the 5 % level."""
         return self.p < 0.05
 
-    @property
-    def shown_p(self) -> str:
-        """The p-value with as many digits as the resampling supports."""
-        return "< 0.001" if self.p < 0.001 else f"{self.p:.3f}"
-
     def __str__(self) -> str:
-        p = self.shown_p if self.p < 0.001 else f"= {self.shown_p}"
+        p = shown_p(self.p) if self.p < 0.001 else f"= {shown_p(self.p)}"
         runs = f"{self.runs} run{'s' if self.runs > 1 else ''}"
         return f"{100 * self.gain:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}], p {p} ({runs})"
 
@@ -45,27 +41,57 @@ def compare(*pairs: tuple[Group, Group]) -> Comparison | None:
     """Compare the first group of each pair with the second on the texts that both classified.
 
     The answers of several seeds to one text are averaged first, because texts are resampled and not
-    answers. The texts of several pairs, each on a corpus of its own, are resampled together.
+    answers. Several pairs, each on a corpus of its own, count the same; the texts of each test set
+    are resampled by themselves.
     """
-    parts = [array for pair in pairs for array in _differences(*pair)]
-    if not parts:
+    sets = [found for pair in pairs if (found := _differences(*pair))]
+    if not sets:
         return None
-    differences = np.concatenate(parts)
-    texts = len(differences)
-    # Texts with equal differences are interchangeable, so it is enough to draw how many of each.
-    _, first, counts = np.unique(differences.round(9), return_index=True, return_counts=True)
-    drawn = np.random.default_rng(0).multinomial(texts, counts / texts, size=RESAMPLES)
-    gains = (drawn @ differences[first] / texts).round(12)  # rounding errors must cancel to zero
+    random = np.random.default_rng(0)
+    resampled = [np.sum([_resampled_sums(part, random) for part in parts], 0) for parts in sets]
+    sizes = [sum(map(len, parts)) for parts in sets]
+    means = [sums / size for sums, size in zip(resampled, sizes, strict=True)]
+    gains = np.mean(means, axis=0).round(12)  # rounding errors must cancel to zero
     low, high = np.quantile(gains, [0.025, 0.975])
     tail = min(float(np.mean(gains <= 0)), float(np.mean(gains >= 0)))
     return Comparison(
-        gain=float(differences.mean()),
+        gain=float(np.mean([np.concatenate(parts).mean() for parts in sets])),
         low=float(low),
         high=float(high),
         p=min(1.0, 2 * tail),
-        texts=texts,
+        texts=sum(sizes),
         runs=sum(min(len(group.runs) for group in pair) for pair in pairs),
     )
+
+
+def _resampled_sums(
+    differences: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the sum of the differences of a test set, for each resample of its texts."""
+    # Texts with equal differences are interchangeable, so it is enough to draw how many of each.
+    _, first, counts = np.unique(differences.round(9), return_index=True, return_counts=True)
+    texts = len(differences)
+    drawn = random.multinomial(texts, counts / texts, size=RESAMPLES)
+    sums: NDArray[np.float64] = drawn @ differences[first]
+    return sums
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number, by Holm's method.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    corrected, largest = [0.0] * len(values), 0.0
+    for rank, number in enumerate(np.argsort(values, kind="stable")):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[number]))
+        corrected[number] = largest
+    return corrected
+
+
+def shown_p(p: float) -> str:
+    """Return a p-value with as many digits as the resampling supports."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _differences(ours: Group, theirs: Group) -> list[NDArray[np.float64]]:

@@ -18,6 +18,8 @@ BY_DEFAULT = "fathomer, by default"
 """The name for our model as ``fathomer train`` makes it, beside ``fathomer``: as published."""
 DEFAULTS = {**REFERENCE, "max_depth": 3, "ngrams": True}
 """What distinguishes it."""
+LEARNED = 0.9
+"""Accuracy on the training texts that a trained model should have."""
 PAPER_HIDDEN_SIZE = 400
 PAPER_VECTORS = "glove.840B.300d"
 
@@ -26,6 +28,7 @@ MARKS = {
     "s": f"a hidden size other than the paper's {PAPER_HIDDEN_SIZE}",
     "p": "only part of the training texts",
     "f": "not all folds of the cross validation",
+    "t": "fewer than 90 % of the training texts are classified correctly after training",
     "c": "a corpus other than the paper's",
 }
 
@@ -66,6 +69,12 @@ class Group:
         return tuple(sorted({run.fold for run in self.runs if run.fold}))
 
     @property
+    def undertrained(self) -> bool:
+        """Whether a model has not learned its training texts, so that beating it means little."""
+        found = [run.train_accuracy for run in self.runs if run.train_accuracy is not None]
+        return bool(found) and mean(found) < LEARNED
+
+    @property
     def shared_settings(self) -> str:
         """Settings that must be equal before models or rows of the ablation can be compared."""
         free = {"train.seed", "model.name", *(f"model.{name}" for name in REFERENCE)}
@@ -84,6 +93,7 @@ class Group:
             "s": has_hidden_size and run.recipe.model.hidden_size != PAPER_HIDDEN_SIZE,
             "p": any(note.startswith("partial training") for note in run.notes),
             "f": folds is not None and len(self.folds) < folds,
+            "t": self.undertrained,
         }
         return "".join(letter for letter, applied in applies.items() if applied)
 

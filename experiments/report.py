@@ -12,6 +12,7 @@ from experiments.claims import RULE, Claim, all_claims
 from experiments.depth_report import analysis_section, depths_table, relative_link
 from experiments.figures import draw_figures, figure_tables
 from experiments.groups import MARKS, family_of, find_group
+from experiments.overview import overview
 from experiments.published import published
 from experiments.runs import Run, read_runs
 from experiments.tables import NOTHING, Table, significance, table1, table2, table3
@@ -29,8 +30,9 @@ _VERDICTS = {
 _OPENING = """# Results
 
 The paper's figures next to those of {count} runs of this implementation. This page is generated from
-`experiments/results` by `python -m experiments report`; do not edit it.
+`{folder}` by `python -m experiments report`; do not edit it.
 
+{overview}
 ## What was and was not reproduced
 
 Quotation marks enclose the paper's claims, in our words.
@@ -50,11 +52,9 @@ of runs in brackets; "–" means not run or not published. Letters mark differen
 
 {legend}
 
-Word vectors of these runs: {vectors}. On each corpus all models have the same settings, chosen mostly with our
-model, on held-out texts, and within limited training time; see `docs/log.md`. Models that need other settings,
-above all the Transformer, are weaker here than they could be. All models also have the same hidden size,
-whereas the paper matched their numbers of parameters; the column "size" below compares these. All models were
-trained for few epochs.
+Word vectors of these runs: {vectors}. On each corpus all models have the settings that `fathomer train` chooses
+for a corpus of its size; they were found with our model, on held-out texts (`docs/log.md`). Each model has its
+own learning rate, and rivals have about as many parameters as ours.
 {sources}"""
 
 
@@ -65,6 +65,8 @@ def results_page(results: Path, *, beside: Path) -> str:
     rows = [f"| {_quote(c)} | {_VERDICTS[c.verdict]} | {c.numbers or NOTHING} |" for c in claims]
     opening = _OPENING.format(
         count=f"{len(runs):,}",
+        folder=relative_link(results, beside),
+        overview=overview(runs).to_markdown(),
         summary="\n".join([*_summary(claims), *_gaps(runs)]),
         rule=RULE,
         claims="\n".join(rows),
@@ -72,7 +74,7 @@ def results_page(results: Path, *, beside: Path) -> str:
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
         sources=_uncommitted(runs),
     )
-    tables = [table.to_markdown() for table in all_tables(runs)]
+    tables = [table.to_markdown() for table in all_tables(runs)[1:]]
     figures = _figures(runs, relative_link(results / FIGURES, beside))
     depths = depths_table(runs)
     sections = [depths.to_markdown()] if depths else []
@@ -85,7 +87,7 @@ def results_page(results: Path, *, beside: Path) -> str:
 
 def all_tables(runs: Sequence[Run]) -> list[Table]:
     """Return the paper's tables and the comparisons with all rivals."""
-    return [table1(), table2(runs), table3(runs), table4(runs), significance(runs)]
+    return [overview(runs), table1(), table2(runs), table3(runs), table4(runs), significance(runs)]
 
 
 def judge_results(results: Path) -> list[Claim]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from experiments.comparison import RESAMPLES, compare
-from experiments.groups import Group, find_group, find_pair
+from experiments.comparison import RESAMPLES, Comparison, compare, holm, shown_p
+from experiments.groups import BY_DEFAULT, Group, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
 from fathomer.answer_file import csv_line
@@ -157,45 +157,65 @@ def significance(runs: Sequence[Run]) -> Table:
     """Compare our model with each rival on the test texts that both classified."""
     parts = {corpus: [corpus] for corpus in CORPORA}
     parts["amazon16, together"] = [corpus for corpus in CORPORA if corpus.startswith("amazon16/")]
-    rows = [
-        row
+    if len({family_of(run.corpus) for run in runs}) > 1:
+        parts["all, together"] = list(CORPORA)
+    found = [
+        (name, model, pairs, comparison)
         for name, corpora in parts.items()
         for model in _models(runs, corpora)[1:]
-        if (row := _comparison(runs, name, corpora, model))
+        if (pairs := [pair for c in corpora if (pair := find_pair(runs, c, model))])
+        and (comparison := compare(*pairs))
     ]
-    header = ["corpus", "rival", "texts", "runs", "size", "gain", "95 %", "p", "significant"]
+    corrected = holm([comparison.p for *_, comparison in found])
+    rows = [_comparison(*each, p) for each, p in zip(found, corrected, strict=True)]
+    header = [
+        "corpus",
+        "rival",
+        "texts",
+        "runs",
+        "size",
+        "gain",
+        "95 %",
+        "p",
+        "Holm's p",
+        "verdict",
+    ]
     note = (
         f"Paired bootstrap over the test texts that both models classified ({RESAMPLES:,} samples; the answers "
         "of several seeds to a text are averaged). Runs: trainings of the model that has fewer. Size: "
         "trainable parameters of the rival relative to ours. Gains are in percentage points of accuracy. The "
         "interval does not include the variation between trainings, which for a single training may be as "
-        "large as the gain; p is two-sided and not corrected for multiple comparisons."
+        "large as the gain; p is two-sided. Holm's p is corrected for all comparisons of this table, and "
+        "decides the verdict. Of several corpora together, each counts the same and is resampled by itself."
     )
     return Table("significance", "Ours against each rival", header, rows, note)
 
 
 def _comparison(
-    runs: Sequence[Run], name: str, corpora: Sequence[str], model: str
-) -> list[str] | None:
-    """Return the row that compares our model with a rival on some corpora, or None."""
-    pairs = [pair for corpus in corpora if (pair := find_pair(runs, corpus, model))]
-    found = compare(*pairs)
-    if not found:
-        return None
-    verdict = "no"
-    if found.significant:
+    name: str,
+    model: str,
+    pairs: Sequence[tuple[Group, Group]],
+    found: Comparison,
+    corrected: float,
+) -> list[str]:
+    """Return the row that compares our model with a rival on some corpora."""
+    verdict = "no difference shown"
+    if corrected < 0.05:
         verdict = "ours is better" if found.gain > 0 else "ours is worse"
+    if found.gain > 0 and any(theirs.undertrained for _, theirs in pairs):
+        verdict = "rival has not learned"
     bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
     ours, theirs = (group.mean("parameters") for group in pairs[0])
     size = f"{theirs / ours:.2f}" if theirs else NOTHING
     cells = [f"{found.texts:,}", str(found.runs), size, f"{100 * found.gain:+.2f}"]
-    return [name, model, *cells, bounds, found.shown_p, verdict]
+    return [name, model, *cells, bounds, shown_p(found.p), shown_p(corrected), verdict]
 
 
 def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
     """Return the models that were run on any of the corpora, ours first."""
     found = {run.model for run in runs if run.corpus in corpora} - {"fathomer"}
-    return ["fathomer", *sorted(found)]
+    default = any(find_group(runs, corpus, BY_DEFAULT) for corpus in corpora)
+    return ["fathomer", *[BY_DEFAULT] * default, *sorted(found)]
 
 
 def _groups(runs: Sequence[Run], corpus: str, models: Sequence[str]) -> dict[str, Group]:

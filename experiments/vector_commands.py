@@ -1,11 +1,11 @@
-"""The commands ``vectors`` and ``teacher`` of ``python -m experiments``."""
+"""The commands ``vectors``, ``teacher`` and ``alternatives`` of ``python -m experiments``."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fathomer.cli.options import Data, DataDir, Settings
+from fathomer.cli.options import Data, DataDir, Json, Settings, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 
@@ -58,3 +58,53 @@ def teacher(
         log=messages_console().print,
     )  # fmt: skip
     print_json({"data": data, "encoder": encoder, **found._asdict()})
+
+
+def alternatives(
+    corpora: Annotated[list[str], typer.Argument(metavar="DATA...", help="Corpora or files.")],
+    out: Annotated[Path, typer.Option(metavar="F.jsonl", help="File of results.")],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A system; may be repeated. All if none."),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Use every N-th text only.")] = 1,
+    set_: Settings = None,
+    vectors: Vectors = "wordllama",
+    data_dir: DataDir = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Also draw a chart.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare Fathomer with what people would use instead: accuracy, time and size.
+
+    After an interruption, the same command continues.
+
+    Example: python -m experiments alternatives trec --out others.jsonl --plot others.png
+    """
+    from experiments.alternatives import SYSTEMS, draw, measure_systems, read_measured, table_of
+    from experiments.depth_curves import open_corpus
+    from fathomer.cli.output import print_table
+    from fathomer.data.datasets import find_vectors
+    from fathomer.errors import ConfigError, did_you_mean
+    from fathomer.files import check_writable
+
+    for name in system or ():
+        if name not in SYSTEMS:
+            raise ConfigError(f"unknown system {name!r}; {did_you_mean(name, SYSTEMS)}")
+    check_writable(out)
+    file = find_vectors(vectors, data_dir) if vectors else None
+    for corpus in corpora:
+        dataset = open_corpus(corpus, every=every, data_dir=data_dir)
+        for found in measure_systems(
+            dataset, out, systems=system or SYSTEMS, vectors=file, assignments=set_ or []
+        ):
+            messages_console().print(f"{corpus}: {found.system} {found.accuracy:.4f}")
+    measured = read_measured(out)
+    if plot:
+        draw(measured, plot)
+    header, rows = table_of(measured)
+    if as_json:
+        print_json({"rows": [dict(zip(header, row, strict=True)) for row in rows]})
+    else:
+        print_table(header, rows, right=2)

@@ -48,18 +48,23 @@ def _rule() -> list[str]:
     few, many = (
         automatic_recipe(DataSize(texts, 100 * texts)) for texts in (1, automatic.MANY_TEXTS)
     )
+    short = automatic_recipe(DataSize(1, 1)).model
+    words = f"below {automatic.SHORT_TEXTS} words per text"
     steps, threshold = automatic.STEPS_PER_EPOCH, f"{automatic.FEW_TEXTS:,} texts"
     rows = {
         "model.hidden_size": f"{few.model.hidden_size} below {threshold}, "
         f"else {many.model.hidden_size}",
         "model.max_depth": f"{many.model.max_depth}",
         "model.word_size": f"{many.model.word_size}, unless vectors are given",
-        "model.word_dropout": f"{many.model.word_dropout}",
-        "model.hidden_dropout": f"{many.model.hidden_dropout}",
+        "model.word_dropout": f"{short.word_dropout} {words}, else {many.model.word_dropout}",
+        "model.hidden_dropout": f"{short.hidden_dropout} {words}, else {many.model.hidden_dropout}",
+        "model.whole_word_dropout": f"{short.whole_word_dropout:g} {words}, else "
+        f"{many.model.whole_word_dropout}",
         "model.ngrams": f"`True` up to {automatic.MANY_TEXTS:,} texts",
         "train.batch_words": f"the training words divided by {steps}, in whole hundreds from {low} to "
         f"{high:,}: about {steps} steps per epoch",
-        "train.epochs": f"enough for {automatic.STEPS:,} steps, from {least} to {most}; fewer if "
+        "train.epochs": f"enough for {automatic.STEPS_OF_SHORT:,} steps {words}, else "
+        f"{automatic.STEPS:,}; from {least} to {most}; fewer if "
         "`--minutes` requires it",
         "train.keep": f"`{many.train.keep}`",
         "train.precision": "`bfloat16` on processors with AVX512_BF16 or AMX, else `float32`",

@@ -81,7 +81,8 @@ def test_tables_include_the_model_that_train_makes():
     for name in ("table2", "table3"):
         plans = Experiment.from_toml(shipped_experiments()[name]).plans()
         chosen = [p.recipe.model.to_dict() for p in plans if p.variant == "default"]
-        assert chosen and all(DEFAULTS.items() <= config.items() for config in chosen), BY_DEFAULT
+        assert chosen, name
+        assert all(DEFAULTS.items() <= config.items() for config in chosen), BY_DEFAULT
 
 
 def test_the_papers_tables_and_figure_are_shipped():

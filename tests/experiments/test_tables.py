@@ -67,3 +67,26 @@ def test_a_comparison_shows_the_number_of_runs_and_the_size_of_the_rival():
     runs = [fake(parameters=200), fake(seed=1, parameters=200), fake(model="bilstm", parameters=50)]
     (row,) = significance(runs).rows
     assert row[:5] == ["trec", "bilstm", "100", "1", "0.25"]
+
+
+def test_a_rival_that_has_not_learned_its_training_texts_is_marked_and_not_called_beaten():
+    runs = [fake(right=95), fake(model="bilstm", right=60, train_accuracy=0.7)]
+    (row,) = significance(runs).rows
+    assert row[-1] == "rival has not learned"
+    assert {row[0]: row[1] for row in table3(runs).rows}["bilstm"] == "60.00 (1) vt"
+    runs[1] = fake(model="bilstm", right=60, train_accuracy=0.95)
+    assert significance(runs).rows[0][-1] == "ours is better"
+
+
+def test_verdicts_are_corrected_for_the_number_of_comparisons():
+    rivals = ["bilstm", "s-lstm", "text-cnn", "transformer", "dpcnn", "drnn"]
+    one = significance([fake(right=90), fake(model="bilstm", right=85)]).rows[0]
+    many = significance([fake(right=90), *(fake(model=name, right=85) for name in rivals)]).rows[0]
+    assert one[7] == many[7] == one[8]
+    assert (one[-1], many[-1]) == ("ours is better", "no difference shown")
+
+
+def test_corpora_together_count_the_same_whatever_their_number_of_texts():
+    runs = [fake("trec", right=90), fake("trec", "bilstm", right=80)]
+    runs += [fake("imdb", right=90), fake("imdb", "bilstm", right=90)]
+    assert [row[5] for row in significance(runs).rows if row[0] == "all, together"] == ["+5.00"]

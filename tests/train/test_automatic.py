@@ -52,6 +52,15 @@ def test_the_sizes_change_at_1000_texts_and_ngrams_end_beyond_100000():
     assert (many.model.ngrams, more.model.ngrams) == (True, False)
 
 
+def test_short_texts_have_less_dropout_and_more_epochs():
+    short, long = (automatic_recipe(DataSize(5_000, 5_000 * words)) for words in (14, 15))
+    for recipe, rate, whole, epochs in ((short, 0.3, 0.0, 12), (long, 0.5, 0.1, 8)):
+        model = recipe.model
+        assert (model.word_dropout, model.hidden_dropout) == (rate, rate)
+        assert model.whole_word_dropout == whole
+        assert recipe.train.epochs == epochs
+
+
 @pytest.mark.parametrize("words", [0, 1, 199, 10**3, 10**5, 10**6, 10**9])
 @pytest.mark.parametrize("texts", [1, 999, 10**6])
 def test_batches_and_epochs_stay_within_their_bounds(texts, words):

@@ -22,6 +22,9 @@ SAMPLE = 1000
 STEPS_PER_EPOCH = 200
 STEPS = 2000
 """Steps of a training that is neither very small nor very large."""
+SHORT_TEXTS = 15
+"""With fewer words per text, dropout is lower, and there are more steps."""
+STEPS_OF_SHORT = 2800
 BATCH_WORDS = (200, 2000)
 EPOCHS = (4, 30)
 FEW_TEXTS = 1000
@@ -71,18 +74,20 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
     small = size.texts < FEW_TEXTS
     batch_words = _clamped(size.words // STEPS_PER_EPOCH // 100 * 100, *BATCH_WORDS)
     steps = max(1, size.words // batch_words)
+    short = size.words < SHORT_TEXTS * size.texts
+    dropout = 0.3 if short else 0.5
     settings: dict[str, dict[str, Any]] = {
         "model": {
             "word_size": 100,  # without vectors
             "hidden_size": 100 if small else 200,
             "max_depth": 3,
             "ngrams": size.texts <= MANY_TEXTS,
-            "word_dropout": 0.5,
-            "whole_word_dropout": 0.1,
-            "hidden_dropout": 0.5,
+            "word_dropout": dropout,
+            "whole_word_dropout": 0.0 if short else 0.1,
+            "hidden_dropout": dropout,
         },
         "train": {
-            "epochs": _clamped(round(STEPS / steps), *EPOCHS),
+            "epochs": _clamped(round((STEPS_OF_SHORT if short else STEPS) / steps), *EPOCHS),
             "keep": "last",  # choosing by few held-out texts is worse (docs/log.md)
             "batch_words": batch_words,
             "precision": fast_precision(),

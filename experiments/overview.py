@@ -1,0 +1,58 @@
+"""The first table of RESULTS.md: each corpus with the systems that a reader would choose from."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+from experiments.groups import BY_DEFAULT, Group, family_of, find_group
+from experiments.published import published
+from experiments.runs import Run
+from experiments.tables import NOTHING, Table
+from fathomer.data.datasets import CORPORA
+
+SYSTEMS = {
+    "as published": "fathomer",
+    "Fathomer": BY_DEFAULT,
+    "BiLSTM": "bilstm",
+    "S-LSTM": "s-lstm",
+    "TF-IDF": "tfidf",
+}
+_NOTE = (
+    "Test accuracy in percent, with the number of trainings in brackets where there are several per corpus. "
+    "*As published*: the paper's network, trained with our settings. *Fathomer*: what `fathomer train` makes "
+    "without any setting. Of amazon16, the mean over the domains that all systems of the row were run on."
+)
+
+
+def overview(runs: Sequence[Run]) -> Table:
+    """Return accuracies by corpus, Amazon-16 as one, and their mean over the corpora of the rows."""
+    families: dict[str, list[str]] = {}
+    for corpus in CORPORA:
+        families.setdefault(family_of(corpus), []).append(corpus)
+    rows = [row for name, corpora in families.items() if (row := _row(runs, name, corpora))]
+    header = ["corpus", "paper", *SYSTEMS]
+    return Table("overview", "Accuracy at a glance", header, rows, _NOTE)
+
+
+def _row(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[str] | None:
+    found = {
+        title: {c: group for c in corpora if (group := find_group(runs, c, model))}
+        for title, model in SYSTEMS.items()
+    }
+    present = [groups for groups in found.values() if groups]
+    if not present:
+        return None
+    common = sorted(set.intersection(*({*groups} for groups in present)))
+    if not common:
+        return None
+    theirs = [published().accuracies(corpus)["fathomer"] for corpus in common]
+    name = family if len(corpora) == 1 else f"{family} ({len(common)} of {len(corpora)})"
+    cells = [_cell([groups[c] for c in common if c in groups]) for groups in found.values()]
+    return [name, f"{mean(theirs):.1f}", *cells]
+
+
+def _cell(groups: Sequence[Group]) -> str:
+    if not groups:
+        return NOTHING
+    trainings = sum(len(group.runs) for group in groups)
+    number = f" ({trainings})" if trainings > len(groups) else ""
+    return f"{100 * mean(group.mean('accuracy') for group in groups):.1f}{number}"

@@ -1,0 +1,40 @@
+"""The first table of RESULTS.md."""
+
+from experiments.overview import overview
+from tests.experiments.fakes import fake
+
+DEFAULT = {"model.max_depth": 3, "model.ngrams": True}
+
+
+def test_a_row_has_the_systems_that_a_reader_would_choose_from():
+    runs = [
+        fake(right=90),
+        fake(seed=1, right=92),
+        fake(settings=DEFAULT, right=94),
+        fake(model="tfidf", right=80),
+    ]
+    table = overview(runs)
+    assert table.header == [
+        "corpus",
+        "paper",
+        "as published",
+        "Fathomer",
+        "BiLSTM",
+        "S-LSTM",
+        "TF-IDF",
+    ]
+    assert table.rows == [["trec", "96.4", "91.0 (2)", "94.0", "–", "–", "80.0"]]
+
+
+def test_domains_are_averaged_where_all_systems_of_the_row_were_run():
+    runs = [
+        fake(f"amazon16/{name}", right=right)
+        for name, right in (("dvd", 80), ("toys", 90), ("mr", 10))
+    ]
+    runs += [fake(f"amazon16/{name}", "tfidf", right=70) for name in ("dvd", "toys")]
+    (row,) = overview(runs).rows
+    assert row == ["amazon16 (2 of 16)", "89.9", "85.0", "–", "–", "–", "70.0"]
+
+
+def test_without_runs_there_are_no_rows():
+    assert overview([]).rows == []
