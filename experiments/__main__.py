@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.pretrain_commands import pretrain_qt
 from experiments.vector_commands import compare_vectors, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
@@ -62,6 +63,7 @@ app.command(
 )(models)
 app.command("vectors")(compare_vectors)
 app.command()(teacher)
+app.command("pretrain-qt")(pretrain_qt)
 
 
 @app.command()

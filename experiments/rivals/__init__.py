@@ -10,6 +10,7 @@ from experiments.rivals.dpcnn import DPCNN
 from experiments.rivals.drnn import DRNN
 from experiments.rivals.early_exit import EarlyExitTransformer
 from experiments.rivals.ms_trans import MultiScaleTransformer
+from experiments.rivals.multi_qt import MultiQT
 from experiments.rivals.r_transformer import RTransformer
 from experiments.rivals.rcrn import RCRN
 from experiments.rivals.region_embedding import RegionEmbedding
@@ -33,6 +34,12 @@ register(
     "early-exit", EarlyExitTransformer, "Elbayad et al. 2020, Depth-Adaptive Transformer", rate=0.2
 )
 register("ms-trans", MultiScaleTransformer, "Guo et al. 2020, Multi-Scale Self-Attention", rate=0.2)
+register(
+    "multi-qt",
+    MultiQT,
+    "Logeswaran and Lee 2018, Learning Sentence Representations",
+    needs="encoders in `FATHOMER_QT` (made by `pretrain-qt`), or training texts of several sentences",
+)
 register("r-transformer", RTransformer, "Wang et al. 2019, R-Transformer", rate=0.2)
 register("rcrn", RCRN, "Tay et al. 2018, Recurrently Controlled Recurrent Networks")
 register("region-embedding", RegionEmbedding, "Qiao et al. 2018, A New Method of Region Embedding")
