@@ -5,6 +5,7 @@ from experiments.rivals.adasent import AdaSent
 from experiments.rivals.authors_cell import AuthorsCell
 from experiments.rivals.capsule import CapsuleB
 from experiments.rivals.char_cnn import CharacterCNN
+from experiments.rivals.cnn_mcfa import ContextCNN
 from experiments.rivals.dnc_cuw import NeuralComputer
 from experiments.rivals.dpcnn import DPCNN
 from experiments.rivals.drnn import DRNN
@@ -25,6 +26,12 @@ register("adasent", AdaSent, "Zhao et al. 2015, Self-Adaptive Hierarchical Sente
 register("authors-cell", AuthorsCell, "Liu et al. 2020, the cell of the authors' code")
 register("capsule-b", CapsuleB, "Yang et al. 2018, Capsule Networks with Dynamic Routing")
 register("char-cnn", CharacterCNN, "Zhang et al. 2015, Character-level Convolutional Networks")
+register(
+    "cnn-mcfa",
+    ContextCNN,
+    "Amplayo et al. 2018, Translations as Additional Contexts",
+    needs="translations in `FATHOMER_TRANSLATIONS`: a file with the column text and one per language",
+)
 register(
     "dnc-cuw", NeuralComputer, "Le et al. 2019, Learning to Remember More with Less Memorization"
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.pretrain_qt import pretrain_encoders
-from experiments.rivals import multi_qt
+from experiments.rivals import cnn_mcfa, multi_qt
 from fathomer.data.demo import demo_corpus
 from fathomer.model.interface import DirectNetwork
 from fathomer.model.registry import MODELS
@@ -38,3 +38,8 @@ class TestRivals(ModelContract):
 
 class TestRivalsTrainedInSteps(StepwiseContract):
     name = models(STEPWISE)
+
+    @pytest.fixture(autouse=True)
+    def translations(self, monkeypatch):
+        """Let one of the unknown words separate texts from their translations."""
+        monkeypatch.setattr(cnn_mcfa, "SEPARATOR", "z")
