@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.pretrain_commands import pretrain_qt
 from experiments.vector_commands import alternatives, compare_vectors, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
@@ -63,6 +64,7 @@ app.command(
 app.command("vectors")(compare_vectors)
 app.command()(teacher)
 app.command()(alternatives)
+app.command("pretrain-qt")(pretrain_qt)
 
 
 @app.command()

@@ -33,7 +33,8 @@ def measure(
     """Score a model on the test texts and record everything about its run."""
     assert source.test is not None
     plan, predictor, metrics = job.plan, Predictor(artifact), artifact.metrics
-    data = encode_examples(source.test, artifact.tokenizer, artifact.labels, artifact.recipe.text)
+    test = source.test.completed(artifact.network.completion())
+    data = encode_examples(test, artifact.tokenizer, artifact.labels, artifact.recipe.text)
     answers, speed = classify_timed(predictor, data)
     scores = score(answers, data.targets, artifact.labels)
     is_correct = answers.labels == data.targets

@@ -28,20 +28,30 @@ class TextCNN(ComparisonModel):
     def build(self, token_size: int) -> int:
         """Create one convolution per width."""
         maps = max(1, self.config.hidden_size // 4)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(token_size, maps, width, padding=width - 1) for width in WIDTHS
-        )
+        self.convolutions = new_convolutions(token_size, maps)
         return len(WIDTHS) * maps
 
     def read(
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Return the maximum of each feature map."""
-        table, mask = padded(tokens, batch)
-        highest = []
-        for width, convolution in zip(WIDTHS, self.convolutions, strict=True):
-            responses = torch.relu(convolution(table.transpose(1, 2)))  # B maps T+width-1
-            # Only windows that contain a word count.
-            words = pad(mask[:, None, :].to(tokens.dtype), (width - 1, width - 1))
-            highest.append((responses * max_pool1d(words, width, stride=1)).amax(2))
-        return torch.cat(highest, 1)
+        return max_over_time(self.convolutions, tokens, batch)
+
+
+def new_convolutions(token_size: int, maps: int) -> nn.ModuleList:
+    """Return one convolution per width."""
+    return nn.ModuleList(nn.Conv1d(token_size, maps, width, padding=width - 1) for width in WIDTHS)
+
+
+def max_over_time(
+    convolutions: nn.ModuleList, tokens: Float[Tensor, "N token"], batch: WordBatch
+) -> Float[Tensor, "B features"]:
+    """Return the maximum of each feature map; zeros for an empty text."""
+    table, mask = padded(tokens, batch)
+    highest = []
+    for width, convolution in zip(WIDTHS, convolutions, strict=True):
+        responses = torch.relu(convolution(table.transpose(1, 2)))  # B maps T+width-1
+        # Only windows that contain a word count.
+        words = pad(mask[:, None, :].to(tokens.dtype), (width - 1, width - 1))
+        highest.append((responses * max_pool1d(words, width, stride=1)).amax(2))
+    return torch.cat(highest, 1)

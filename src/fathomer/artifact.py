@@ -32,7 +32,7 @@ from fathomer.config import ModelConfig, Recipe
 from fathomer.errors import ArtifactError, FathomerError, MissingFileError
 from fathomer.evaluate.budget import DepthBudgets
 from fathomer.files import leftovers_of, parse_json, replace_folder
-from fathomer.model.interface import DirectNetwork, Network
+from fathomer.model.interface import Network
 from fathomer.model.registry import build_model
 from fathomer.text.tokenizer import Tokenizer
 
@@ -237,11 +237,10 @@ def _check_tensors(config: ModelConfig, shape: tuple[int, int], found: dict[str,
             raise ValueError(f"the tensor {name} has values that are not finite")
     with torch.device("meta"):
         network = build_model(config, spellings=torch.empty(shape, dtype=torch.uint8))
-    sizes_are_free = isinstance(network, DirectNetwork)
     for name, wanted in network.state_dict().items():
         if name in found and found[name].dtype != wanted.dtype:
             raise ValueError(f"the tensor {name} has type {found[name].dtype}")
-        if sizes_are_free or name.startswith("ngrams."):  # checked when they are loaded
+        if network.sizes_are_free or name.startswith("ngrams."):  # checked when they are loaded
             continue
         if name not in found or found[name].shape != wanted.shape:
             what = "is missing" if name not in found else f"has shape {list(found[name].shape)}"

@@ -90,6 +90,8 @@ class Predictor:
         model then also reads every text without each of its words.
         """
         texts = checked_texts(texts)
+        if complete := self.artifact.network.completion():
+            texts = list(map(complete, texts))
         return self.predict_words(
             texts,
             self.split(texts),
@@ -235,6 +237,7 @@ class Predictor:
         if examples.multi_label != self.multi_label:
             number = "several labels" if self.multi_label else "one label"
             raise DataError(f"the model gives {number} per text; the examples do not fit")
+        examples = examples.completed(artifact.network.completion())
         data = encode_examples(examples, artifact.tokenizer, self.labels, artifact.recipe.text)
         answers = self.classify(data.texts, max_depth, depth_budget)
         return Answered(data, answers, self.labels, artifact.thresholds)

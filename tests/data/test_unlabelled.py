@@ -3,7 +3,7 @@
 import pytest
 
 from fathomer.data.reading import ReadOptions
-from fathomer.data.unlabelled import KeptTexts, frequent_words, unlabelled_texts
+from fathomer.data.unlabelled import KeptTexts, frequent_words, gather_texts, unlabelled_texts
 from fathomer.errors import ConfigError, DataError
 
 
@@ -48,6 +48,10 @@ def test_a_file_without_texts_is_one_line(tmp_path):
     (tmp_path / "a.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.txt: holds no texts"):
         list(unlabelled_texts([str(tmp_path / "a.txt")], "data.csv", ReadOptions()))
+
+
+def test_the_demo_corpus_is_read_without_its_test_set():
+    assert len(list(gather_texts(["demo"], ReadOptions()))) == 4000
 
 
 def test_words_are_sorted_by_frequency():

@@ -21,6 +21,9 @@ def models(as_json: Json = False) -> None:
         counts = (cost.parameters, cost.multiply_adds_per_word)
         parameters, products = ("-" if count is None else f"{count:,}" for count in counts)
         print_line(f"{cost.name:<22} {parameters:>11} {products:>14}  {cost.paper}")
+    for cost in costs:
+        if cost.needs:
+            print_line(f"\n{cost.name} needs {cost.needs}.")
     print_line(
         f"\nTrainable parameters without the word vectors, and multiply-adds per word of a text of "
         f"{WORDS}\nwords, at the paper's size: hidden size {PAPER_SIZE.hidden_size}, max_depth "

@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import NamedTuple, overload
@@ -154,6 +154,12 @@ class Examples:
             soft=None if self.soft is None else self.soft[rows],
             given=None if self.given is None else self.given[rows],
         )
+
+    def completed(self, complete: Callable[[str], str] | None) -> "Examples":
+        """Return the same examples with texts to which a model has added what it also reads."""
+        if complete is None:
+            return self
+        return replace(self, items=[Example(complete(text), label) for text, label in self])
 
     def weighted(self, weights: ArrayLike) -> "Examples":
         """Return the same examples with these training weights."""

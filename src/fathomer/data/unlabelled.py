@@ -118,7 +118,9 @@ def gather_texts(
                 gathered.exclude(dataset.test.texts)
             if corpus.unlabelled_file and _is_there(corpus, folder):
                 sources.append(UnlabelledPart(corpus, folder))
-        if not corpora:
+        if name == "demo":
+            sources.append(open_dataset(name).train.texts)
+        elif not corpora:
             sources.append(_file(name, options))
     return gathered
 

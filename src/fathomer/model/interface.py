@@ -3,7 +3,7 @@
 N words of the batch, B texts, H hidden_size, L max_depth
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from fathomer.errors import ConfigError, DepthError
 from fathomer.model.graph import WordBatch
 from fathomer.model.ngrams import LabelledArrays, NgramRegression
 from fathomer.text.encode import EncodedTexts
+from fathomer.text.tokenizer import Tokenizer
 
 
 class Output(NamedTuple):
@@ -47,6 +48,8 @@ class Network(nn.Module):
 
     knows_depth = False
     """Whether words have depths, which can be forced and capped."""
+    sizes_are_free = False
+    """Whether the sizes of some weights follow from the data; :meth:`load_tensors` then checks them."""
     ngrams: NgramRegression | None
     """TF-IDF to mix into the logits, if ``config.ngrams`` asks for it."""
 
@@ -65,6 +68,14 @@ class Network(nn.Module):
     ) -> Output:
         """Classify a batch; ``depths`` forces the depth of each word, ``max_depth`` caps it."""
         raise NotImplementedError
+
+    @classmethod
+    def completion(cls) -> Callable[[str], str] | None:
+        """Return what adds to a text the rest of what the model reads, such as translations."""
+        return None
+
+    def begin(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
+        """Get ready for training on these texts; raise an error if something is missing."""
 
     @property
     def word_vectors(self) -> nn.Embedding | None:
@@ -97,6 +108,8 @@ class Network(nn.Module):
 
 class DirectNetwork(Network):
     """Base class of models that are fitted in one go, without gradient steps."""
+
+    sizes_are_free = True
 
     def learn(
         self,

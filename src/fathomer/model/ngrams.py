@@ -87,17 +87,13 @@ class NgramRegression(nn.Module):
         transformer: Any = TfidfTransformer(sublinear_tf=True)
         features = transformer.fit_transform(_counts(text_of, keys, known, len(texts)))
 
-        def fitted(penalty: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            return _fit(features, targets, len(self.bias), penalty, weights, seed)
-
-        if held_out is None or len(texts) >= MANY_TEXTS:
-            weight, bias = fitted(DEFAULT_PENALTY)
-        else:
-            unseen, truth = held_out
-            counts = _counts(*self.ngrams_of(unseen), known, len(unseen))
-            tests = transformer.transform(counts)
-            found = [fitted(penalty) for penalty in PENALTIES]
-            weight, bias = min(found, key=lambda pair: _loss(tests @ pair[0] + pair[1], truth))
+        unseen = None
+        if held_out is not None:
+            counts = _counts(*self.ngrams_of(held_out[0]), known, len(held_out[0]))
+            unseen = transformer.transform(counts), held_out[1]
+        weight, bias = fit_regression(
+            features, targets, len(self.bias), seed=seed, weights=weights, held_out=unseen
+        )
         self.load_tensors(
             {
                 "forms": self.forms,
@@ -213,22 +209,33 @@ def _counts(text_of: Tensor, keys: Tensor, known: Tensor, num_texts: int) -> Any
     return csr_matrix((ones, (text_of[found], columns[found])), shape=(num_texts, len(known)))
 
 
-def _fit(
+def fit_regression(
     features: Any,
     targets: NDArray[np.int64],
     num_labels: int,
-    penalty: float,
-    weights: NDArray[np.float32] | None,
+    *,
     seed: int,
+    weights: NDArray[np.float32] | None = None,
+    held_out: tuple[Any, NDArray[np.int64]] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights and biases of a logistic regression, one column per label."""
+    """Return the weights and biases of a logistic regression, one column per label.
+
+    Its ``C`` is the one that gives the smallest loss on the ``held_out`` features and targets.
+    """
     from sklearn.linear_model import LogisticRegression
 
-    regression: Any = LogisticRegression(C=penalty, max_iter=1000, random_state=seed % 2**32)
-    if targets.ndim == 2:
-        return _sigmoid_weights(regression, features, targets, weights)
-    regression.fit(features, targets, sample_weight=weights)
-    return _softmax_weights(regression, num_labels)
+    def fitted(penalty: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        regression: Any = LogisticRegression(C=penalty, max_iter=1000, random_state=seed % 2**32)
+        if targets.ndim == 2:
+            return _sigmoid_weights(regression, features, targets, weights)
+        regression.fit(features, targets, sample_weight=weights)
+        return _softmax_weights(regression, num_labels)
+
+    if held_out is None or len(targets) >= MANY_TEXTS:
+        return fitted(DEFAULT_PENALTY)
+    tests, truth = held_out
+    found = [fitted(penalty) for penalty in PENALTIES]
+    return min(found, key=lambda pair: _loss(tests @ pair[0] + pair[1], truth))
 
 
 def _softmax_weights(

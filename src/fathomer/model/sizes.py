@@ -32,16 +32,18 @@ class Cost(NamedTuple):
     """Trainable parameters, without the fixed word vectors."""
     multiply_adds_per_word: int | None
     paper: str
+    needs: str = ""
+    """What the model needs besides labelled texts."""
 
 
 def cost_of(name: str) -> Cost:
     """Return the cost of a model at the paper's size."""
     found = find_model(name)
-    paper = found.paper
     if issubclass(found.network, DirectNetwork):
-        return Cost(name, None, None, paper)
+        return Cost(name, None, None, found.paper, found.needs)
     config = replace(PAPER_SIZE, name=name)
-    return Cost(name, count_parameters(config), round(multiply_adds_per_word(config)), paper)
+    products = round(multiply_adds_per_word(config))
+    return Cost(name, count_parameters(config), products, found.paper, found.needs)
 
 
 def count_parameters(config: ModelConfig) -> int:

@@ -75,8 +75,11 @@ def fit(
     nothing to keep, and KeyboardInterrupt is raised.
     """
     began, name = time.perf_counter(), recipe.model.name
-    if processes.count > 1 and issubclass(find_model(name).network, DirectNetwork):
-        raise ConfigError(f"the model {name} is fitted in one go; train it on one process")
+    model = find_model(name).network
+    if processes.count > 1 and model.sizes_are_free:
+        in_one_go = issubclass(model, DirectNetwork)
+        reason = "is fitted in one go" if in_one_go else "takes its sizes from the data"
+        raise ConfigError(f"the model {name} {reason}; train it on one process")
     prepared = prepare(
         examples,
         recipe,

@@ -17,7 +17,7 @@ from fathomer.data.labelled import LabelledTexts, encode_examples
 from fathomer.errors import ConfigError, DataError
 from fathomer.model.interface import DirectNetwork, Network
 from fathomer.model.ngrams import NgramRegression
-from fathomer.model.registry import build_model
+from fathomer.model.registry import build_model, find_model
 from fathomer.model.sizes import match_hidden_size
 from fathomer.spool import pieces
 from fathomer.text.conditioning import Conditioning, apply_conditioning, fit_conditioning
@@ -79,6 +79,9 @@ def prepare(
     and labels.
     """
     vectors_found = None
+    complete = find_model(recipe.model.name).network.completion()
+    examples = examples.completed(complete)
+    held_out = held_out and held_out.completed(complete)
     labels = start.labels if start else tuple(examples.label_counts)
     _check_number(labels, multi_label=examples.multi_label)
     if examples.soft is not None and examples.soft.shape[1] != len(labels):
@@ -104,6 +107,9 @@ def prepare(
         if vectors and conditioning and given is not None:
             vectors_found = measure_coverage(vectors, train.texts, vocabulary, given, conditioning)
         network = build_network(recipe, vocabulary)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe.train.seed)
+            network.begin(examples.texts, tokenizer)
     train = replace(train, weights=training_weights(examples, train.targets, recipe))
     unseen = encode_examples(held_out, tokenizer, labels, recipe.text) if held_out else None
     if network.ngrams is not None and not start:

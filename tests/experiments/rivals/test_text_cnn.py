@@ -6,11 +6,10 @@ from experiments.rivals.text_cnn import WIDTHS
 from tests.model.baselines.small import LONG, assert_agrees, small_model, tokens_of
 
 
-def oracle(network, text):
+def max_over_time(convolutions, tokens):
     """Slide each filter over the text and the zeros around it, in plain loops."""
     features = []
-    tokens = tokens_of(network, text)
-    for width, layer in zip(WIDTHS, network.convolutions, strict=True):
+    for width, layer in zip(WIDTHS, convolutions, strict=True):
         best = torch.zeros(layer.out_channels, dtype=torch.float64)
         for first in range(-width + 1, len(tokens)) if len(tokens) else ():
             response = layer.bias.clone()
@@ -19,7 +18,11 @@ def oracle(network, text):
                     response = response + layer.weight[:, :, offset] @ tokens[first + offset]
             best = torch.maximum(best, response.relu())
         features.append(best)
-    return network.output(torch.cat(features))
+    return torch.cat(features)
+
+
+def oracle(network, text):
+    return network.output(max_over_time(network.convolutions, tokens_of(network, text)))
 
 
 def test_it_agrees_with_plain_loops():

@@ -90,6 +90,8 @@ def test_models_are_listed_with_their_costs(run):
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[1 : 1 + len(MODELS)]] == list(MODELS)
     assert f"a text of {WORDS} words" in " ".join(out.split())
+    for name, model in MODELS.items():
+        assert (f"{name} needs {model.needs}." in out) == bool(model.needs)
 
 
 def test_the_page_of_models_lists_those_of_the_package():
