@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,45 @@ class Word(NamedTuple):
         return content
 
 
+class WordSource(NamedTuple):
+    """What the words of one text are made of; the arrays hold the words of many texts."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    start: int
+    """Index of the first word of the text in the arrays."""
+    depths: NDArray[np.integer]
+    contributions: NDArray[np.floating] | None
+
+    def words(self) -> tuple[Word, ...]:
+        """Make the words."""
+        here = slice(self.start, self.start + len(self.spans))
+        effects = (
+            repeat(None) if self.contributions is None else iter(self.contributions[here].tolist())
+        )
+        return tuple(
+            Word(self.text[start:end], start, end, depth, next(effects))
+            for (start, end), depth in zip(self.spans, self.depths[here].tolist(), strict=True)
+        )
+
+
+class _WordsOnDemand:
+    """Makes the words of a prediction when they are first read: most callers read only the label."""
+
+    __slots__ = ("_source",)
+    _source: WordSource
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the words; Python calls this method only while the attribute is not set."""
+        if name != "words":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        words = self._source.words()
+        object.__setattr__(self, "words", words)
+        return words
+
+
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(_WordsOnDemand):
     """The answer for one text."""
 
     label: str | None
@@ -90,21 +127,28 @@ def make_predictions(
     ``probabilities`` and ``chosen`` have a row per text and a column per label. ``depths`` and
     ``contributions`` have a number per word, one text after another.
     """
-    remaining = iter(depths.tolist())
-    effects = repeat(None) if contributions is None else iter(contributions.tolist())
-    predictions = []
-    for text, found, row, marks in zip(texts, words, probabilities, chosen, strict=True):
-        numbers = np.flatnonzero(marks).tolist()
+    best = np.where(chosen, probabilities, -1.0).argmax(1).tolist()
+    start, predictions = 0, []
+    for text, found, row, marks, number in zip(
+        texts, words, probabilities.tolist(), chosen.tolist(), best, strict=True
+    ):
         predictions.append(
-            Prediction(
-                label=labels[max(numbers, key=row.__getitem__)] if numbers else None,
-                probabilities=dict(zip(labels, row.tolist(), strict=True)),
-                words=tuple(
-                    Word(text[start:end], start, end, next(remaining), next(effects))
-                    for start, end in found.spans
-                ),
+            _lazy_prediction(
+                WordSource(text, found.spans, start, depths, contributions),
+                label=labels[number] if marks[number] else None,
+                probabilities=dict(zip(labels, row, strict=True)),
                 truncated=found.truncated,
-                labels=tuple(labels[number] for number in numbers) if multi_label else None,
+                labels=tuple(compress(labels, marks)) if multi_label else None,
             )
         )
+        start += len(found.spans)
     return predictions
+
+
+def _lazy_prediction(source: WordSource, **values: Any) -> Prediction:
+    """Return a prediction whose words are not made yet."""
+    prediction = object.__new__(Prediction)
+    for name, value in values.items():
+        object.__setattr__(prediction, name, value)
+    object.__setattr__(prediction, "_source", source)
+    return prediction

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from fathomer.model.fast.steps import times_tanh
 from fathomer.model.graph import WordBatch
 from fathomer.model.lstm import BiLSTM
 
@@ -109,12 +110,12 @@ def run_forward(
         if len(old_h):
             torch.baddbmm(now, old_h[:, :texts], recurrent, out=now)
         g, i, f, o = now.chunk(4, 2)
-        g.tanh_()
-        now[:, :, size:].sigmoid_()
-        torch.mul(g, i, out=new_c)
+        g.add_(g)
+        now.sigmoid_()
+        times_tanh(i, g, out=new_c)
         if len(old_c):
             new_c.addcmul_(f, old_c[:, :texts])
-        torch.tanh(new_c, out=new_h).mul_(o)
+        times_tanh(o, torch.add(new_c, new_c, out=new_h).sigmoid_(), out=new_h)
         old_c, old_h = new_c, new_h
     return states
 
