@@ -1,4 +1,4 @@
-"""Fixtures and settings of all tests; tensor shapes are checked by jaxtyping while they run."""
+"""Fixtures and settings of all tests; jaxtyping checks the shapes in those of the networks."""
 
 import json
 import os
@@ -21,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Must run before these packages are imported: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook(["fathomer.model", "experiments.rivals"], "beartype.beartype")
+jaxtyping.config.update("jaxtyping_disable", True)  # until a test needs it
 
 # Shells start background jobs with Ctrl-C ignored. Subprocesses would inherit that, and some tests
 # interrupt them with Ctrl-C.
@@ -50,6 +51,13 @@ TOGETHER = {
     "page": ["serve/test_page", "serve/test_page_tables"],
 }
 """Files that share a trained model, a service or a browser, by the name of what they share."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Check shapes where every network is run, also in training; elsewhere it only takes time."""
+    networks = item.nodeid.startswith(("tests/model/", "tests/experiments/rivals/"))
+    jaxtyping.config.update("jaxtyping_disable", not networks)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,6 +3,8 @@
 import fathomer
 from tests.tiny import TINY, tiny_examples
 
+# Few and large steps: most of these tests train several models.
+RECIPE = TINY.updated({"train": {"batch_words": 240, "learning_rate": 0.05}})
 TEXTS = [example.text for example in tiny_examples()]
 LABELS = [example.label for example in tiny_examples()]
 PARAMETERS = (
@@ -21,11 +23,11 @@ def classifier(**parameters):
     return fathomer.TextClassifier(**{**defaults, **parameters})
 
 
-def small_settings():
-    """Return the tiny recipe as ``settings``."""
+def small_settings(recipe=RECIPE):
+    """Return a recipe as ``settings``."""
     return {
         f"{section}.{name}": value
-        for section, values in TINY.to_dict().items()
+        for section, values in recipe.to_dict().items()
         for name, value in values.items()
         if f"{section}.{name}" not in PARAMETERS
     }

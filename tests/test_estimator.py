@@ -18,6 +18,7 @@ from fathomer.errors import ConfigError, DataError
 from fathomer.recipes import find_recipe
 from fathomer.train.fit import Fitted
 from tests.small_classifier import LABELS, TEXTS, classifier, small_settings, weights_of
+from tests.tiny import TINY
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +115,8 @@ def test_labels_can_be_weighted():
     assert probability_of_one(rare, "balanced") == pytest.approx(0.5, abs=0.07)
 
 
-def test_a_warm_start_continues_from_the_first_fit(fitted):
-    warm = clone(fitted).set_params(warm_start=True).fit(TEXTS, LABELS)
+def test_a_warm_start_continues_from_the_first_fit():
+    warm = classifier(warm_start=True, settings=small_settings(TINY)).fit(TEXTS, LABELS)
     first, answers = warm.predictor_, warm.predictor_.predict(TEXTS)
     warm.set_params(epochs=2).fit(["A quaint film was lovely.", *TEXTS], ["positive", *LABELS])
     assert first.predict(TEXTS) == answers, "the second fit changed the first model"
@@ -153,7 +154,7 @@ def test_a_model_without_epochs_cannot_be_warm_started():
 
 
 def test_new_texts_are_learned_with_the_old_vocabulary_and_labels():
-    first = classifier(epochs=6).fit(TEXTS, LABELS)
+    first = classifier(epochs=6, settings=small_settings(TINY)).fit(TEXTS, LABELS)
     before = first.predictor_.artifact
     new = ["The film was a masterpiece."] * 60
     assert "masterpiece" not in before.tokenizer.vocabulary

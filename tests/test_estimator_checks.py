@@ -19,7 +19,7 @@ SETTINGS = {
     "text.min_count": 1,
     "train.held_out": 0.0,
     "train.learning_rate": 0.05,
-    "train.batch_words": 30,
+    "train.batch_words": 100,
 }
 
 

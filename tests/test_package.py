@@ -16,6 +16,7 @@ import pytest
 import fathomer
 from fathomer import errors
 from tests.constraints import needed, pinned
+from tests.tiny import tiny_artifact
 
 SOURCE = Path(fathomer.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,13 @@ def test_importing_loads_no_heavy_packages(module):
 def test_importing_the_package_loads_none_of_its_modules():
     code = "import sys, fathomer; print([m for m in sys.modules if m.startswith('fathomer.')])"
     assert run(code) == "[]"
+
+
+def test_loading_a_model_does_not_load_the_compiler_of_pytorch(tmp_path):
+    """It would double the time until the first answer."""
+    tiny_artifact().save(tmp_path)
+    code = f"import sys, fathomer; fathomer.load({str(tmp_path)!r}).predict(['good'])"
+    assert run(f"{code}; print('torch._dynamo' in sys.modules)") == "False"
 
 
 def test_every_error_is_a_fathomer_error_and_a_builtin_one():

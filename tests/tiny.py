@@ -85,7 +85,8 @@ def tagged(count: int = 200) -> Examples:
 @cache
 def tagged_artifact() -> Artifact:
     """Return a model trained on texts with several labels, once for all tests."""
-    return fit(tagged(), TINY.updated({"train": {"epochs": 15}})).artifact
+    steps = {"epochs": 18, "batch_words": 240, "learning_rate": 0.05}
+    return fit(tagged(), TINY.updated({"train": steps})).artifact
 
 
 def write_csv(path: Path, examples: Examples) -> Path:

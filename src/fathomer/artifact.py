@@ -33,7 +33,7 @@ from fathomer.errors import ArtifactError, FathomerError, MissingFileError
 from fathomer.evaluate.budget import DepthBudgets
 from fathomer.files import leftovers_of, parse_json, replace_folder
 from fathomer.model.interface import Network
-from fathomer.model.registry import build_model
+from fathomer.model.registry import build_model, build_shapes
 from fathomer.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -222,21 +222,21 @@ def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> Non
 def _load_network(config: ModelConfig, tensors: dict[str, Tensor]) -> Network:
     """Build a network with the weights of a file, once settings and weights are known to fit."""
     width = next((len(t.mT) for name, t in tensors.items() if name.endswith("spellings")), 1)
-    shape = (config.vocab_size, max(1, width))  # the spellings themselves are in the file
-    _check_tensors(config, shape, tensors)
+    width = max(1, width)
+    _check_tensors(config, width, tensors)
+    shape = config.vocab_size, width  # the spellings themselves are in the file
     with torch.random.fork_rng(devices=[]):  # initial weights are overwritten
         network = build_model(config, spellings=torch.zeros(shape, dtype=torch.uint8))
     network.load_tensors(tensors)
     return network.eval()
 
 
-def _check_tensors(config: ModelConfig, shape: tuple[int, int], found: dict[str, Tensor]) -> None:
+def _check_tensors(config: ModelConfig, max_chars: int, found: dict[str, Tensor]) -> None:
     """Raise ValueError if weights do not fit the settings; nothing is allocated for that."""
     for name, tensor in found.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise ValueError(f"the tensor {name} has values that are not finite")
-    with torch.device("meta"):
-        network = build_model(config, spellings=torch.empty(shape, dtype=torch.uint8))
+    network = build_shapes(config, max_chars=max_chars)
     for name, wanted in network.state_dict().items():
         if name in found and found[name].dtype != wanted.dtype:
             raise ValueError(f"the tensor {name} has type {found[name].dtype}")

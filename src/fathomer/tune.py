@@ -24,7 +24,7 @@ from fathomer.config import Recipe
 from fathomer.data.examples import Examples, split_stratified
 from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.model.interface import DirectNetwork
-from fathomer.model.registry import MODELS, build_model
+from fathomer.model.registry import MODELS, build_shapes
 from fathomer.text.sources import checksum_of
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import Fitted, fit
@@ -305,9 +305,7 @@ def _megabytes_at(recipe: Recipe, hidden_size: int) -> float:
 
 def megabytes(recipe: Recipe) -> float:
     """Return the size of the weights, computed without allocating them."""
-    with torch.device("meta"):
-        shape = recipe.model.vocab_size, recipe.text.max_chars
-        network = build_model(recipe.model, spellings=torch.zeros(shape, dtype=torch.uint8))
+    network = build_shapes(recipe.model, max_chars=recipe.text.max_chars)
     tensors: list[torch.Tensor] = list(network.state_dict().values())
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors) / 1e6
 

@@ -202,7 +202,7 @@ class DepthClassifier(nn.Module):
         self.inner = nn.Linear(feature_size, config.depth_size)  # W_1, b_1
         supervised = config.depth == "supervised"
         self.scores = nn.Linear(config.depth_size, config.max_depth, bias=supervised)  # W_2, b_2
-        depths = torch.arange(1, config.max_depth + 1).float()
+        depths = torch.arange(1, config.max_depth + 1, device="cpu").float()
         self.register_buffer("sinusoidal", sinusoids(depths, config.depth_size), persistent=False)
 
     def forward(

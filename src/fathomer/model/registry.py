@@ -3,10 +3,12 @@
 import importlib
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from jaxtyping import UInt8
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from fathomer.config import ModelConfig, Recipe
 from fathomer.errors import ConfigError, did_you_mean
@@ -83,3 +85,21 @@ def _register_rivals(name: str) -> None:
 def build_model(config: ModelConfig, *, spellings: UInt8[Tensor, "V C"] | None = None) -> Network:
     """Build the model that ``config.name`` selects, with freshly initialised weights."""
     return find_model(config.name).network(config, spellings=spellings)  # type: ignore[call-arg]
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Skips the initialisation of weights; on the device "meta" it would load PyTorch's compiler."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(function, "__module__", "") == "torch.nn.init":
+            return (kwargs or {})["tensor"]
+        return function(*args, **(kwargs or {}))
+
+
+def build_shapes(config: ModelConfig, *, max_chars: int = 1) -> Network:
+    """Build a model whose weights have shapes and types, but neither memory nor values."""
+    with torch.device("meta"), _Uninitialised():
+        spellings = torch.empty(config.vocab_size, max_chars, dtype=torch.uint8)
+        return build_model(config, spellings=spellings)

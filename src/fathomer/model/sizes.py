@@ -13,7 +13,7 @@ from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import DirectNetwork, trainable_parameters
-from fathomer.model.registry import build_model, find_model
+from fathomer.model.registry import build_model, build_shapes, find_model
 
 TOLERANCE = 0.03
 SIZES = range(2, 10_001, 2)
@@ -48,9 +48,7 @@ def cost_of(name: str) -> Cost:
 
 def count_parameters(config: ModelConfig) -> int:
     """Count the trainable parameters without allocating them."""
-    with torch.device("meta"):
-        spellings = torch.zeros(config.vocab_size, 1, dtype=torch.uint8)
-        return trainable_parameters(build_model(config, spellings=spellings))
+    return trainable_parameters(build_shapes(config))
 
 
 def multiply_adds_per_word(config: ModelConfig) -> float:
