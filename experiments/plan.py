@@ -27,6 +27,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import fnmatch
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +38,7 @@ from fathomer.config import Recipe
 from fathomer.data.datasets import CORPORA, TABLE_1
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
 from fathomer.model.registry import find_model
+from fathomer.model.sizes import match_hidden_size
 from fathomer.recipes import starting_recipe
 from fathomer.train.automatic import DataSize, automatic_recipe
 
@@ -173,7 +175,7 @@ class Experiment:
                     variant=variant,
                     fold=fold,
                     folds=(entry.of or _default_folds(corpus)) if fold else None,
-                    match_parameters=self.match_parameters and model != "fathomer",
+                    match_parameters=self.match_parameters and can_match(model),
                     forced_depths=tuple(entry.forced_depths),
                 )
                 first = plans.get(plan.key, plan)
@@ -206,6 +208,18 @@ def corpus_recipe(name: str) -> Recipe:
     chosen = automatic_recipe(DataSize(texts=texts, words=round(texts * average)))
     published = {"max_depth": Recipe().model.max_depth, "ngrams": False}
     return chosen.updated({"model": published, "train": {"precision": "bfloat16"}})
+
+
+@cache
+def can_match(model: str) -> bool:
+    """Whether there is a rival with as many parameters as ours; TF-IDF, for example, has no size."""
+    if model == "fathomer":
+        return False
+    try:
+        match_hidden_size(replace(Recipe().model, name=model, num_labels=2))
+    except ConfigError:
+        return False
+    return True
 
 
 def shipped_experiments() -> dict[str, Path]:

@@ -77,6 +77,12 @@ def test_the_number_of_epochs_follows_from_the_size_of_the_corpus():
     assert epochs["trec"] > epochs["imdb"] >= epochs["ag_news"]
 
 
+def test_rivals_with_a_hidden_size_are_as_large_as_ours():
+    runs = (RunsEntry(corpora=["trec"], models=["fathomer", "bilstm", "s-lstm", "tfidf"]),)
+    plans = Experiment(runs=runs, match_parameters=True).plans()
+    assert [plan.match_parameters for plan in plans] == [False, True, True, False]
+
+
 def test_tables_include_the_model_that_train_makes():
     for name in ("table2", "table3"):
         plans = Experiment.from_toml(shipped_experiments()[name]).plans()
