@@ -216,7 +216,7 @@ def can_match(model: str) -> bool:
     if model == "fathomer":
         return False
     try:
-        match_hidden_size(replace(Recipe().model, name=model, num_labels=2))
+        match_hidden_size(replace(Recipe().model, name=model, vocab_size=2, num_labels=2))
     except ConfigError:
         return False
     return True
