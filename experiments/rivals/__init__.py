@@ -6,6 +6,7 @@ from experiments.rivals.authors_cell import AuthorsCell
 from experiments.rivals.capsule import CapsuleB
 from experiments.rivals.char_cnn import CharacterCNN
 from experiments.rivals.cnn_mcfa import ContextCNN
+from experiments.rivals.cove import Cove
 from experiments.rivals.dnc_cuw import NeuralComputer
 from experiments.rivals.dpcnn import DPCNN
 from experiments.rivals.drnn import DRNN
@@ -31,6 +32,12 @@ register(
     ContextCNN,
     "Amplayo et al. 2018, Translations as Additional Contexts",
     needs="translations in `FATHOMER_TRANSLATIONS`: a file with the column text and one per language",
+)
+register(
+    "cove",
+    Cove,
+    "McCann et al. 2017, Learned in Translation",
+    needs="an MT-LSTM in `FATHOMER_MT_LSTM` with its word vectors, or translations to train one on",
 )
 register(
     "dnc-cuw", NeuralComputer, "Le et al. 2019, Learning to Remember More with Less Memorization"

@@ -48,6 +48,8 @@ class Network(nn.Module):
 
     knows_depth = False
     """Whether words have depths, which can be forced and capped."""
+    centres_vectors = True
+    """Whether pretrained word vectors are centred and scaled, instead of being read as they are."""
     sizes_are_free = False
     """Whether the sizes of some weights follow from the data; :meth:`load_tensors` then checks them."""
     ngrams: NgramRegression | None

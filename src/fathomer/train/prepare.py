@@ -79,7 +79,8 @@ def prepare(
     and labels.
     """
     vectors_found = None
-    complete = find_model(recipe.model.name).network.completion()
+    model = find_model(recipe.model.name).network
+    complete = model.completion()
     examples = examples.completed(complete)
     held_out = held_out and held_out.completed(complete)
     labels = start.labels if start else tuple(examples.label_counts)
@@ -103,7 +104,9 @@ def prepare(
     train = encode_examples(examples, tokenizer, labels, recipe.text)
     if not start:
         given = vocabulary.vectors
-        vocabulary, conditioning = condition_vectors(vocabulary, train.texts)
+        vocabulary, conditioning = condition_vectors(
+            vocabulary, train.texts, centre=model.centres_vectors
+        )
         if vectors and conditioning and given is not None:
             vectors_found = measure_coverage(vectors, train.texts, vocabulary, given, conditioning)
         network = build_network(recipe, vocabulary)
@@ -189,15 +192,18 @@ def build_network(recipe: Recipe, vocabulary: Vocabulary) -> Network:
 
 
 def condition_vectors(
-    vocabulary: Vocabulary, texts: EncodedTexts
+    vocabulary: Vocabulary, texts: EncodedTexts, *, centre: bool = True
 ) -> tuple[Vocabulary, Conditioning | None]:
-    """Centre and scale pretrained vectors for the training texts; also return how."""
+    """Centre and scale pretrained vectors for the training texts, if asked to; also return how."""
     if vocabulary.vectors is None:
         return vocabulary, None
-    counts = np.zeros(len(vocabulary.vectors), dtype=np.int64)
-    for ids in pieces(texts.ids):
-        counts += np.bincount(ids[ids >= 0], minlength=len(counts))
-    conditioning = fit_conditioning(vocabulary.vectors, counts, vocabulary.parts)
+    size = vocabulary.vectors.shape[1]
+    conditioning = Conditioning(np.zeros(size, np.float32), np.ones(size, np.float32))
+    if centre:
+        counts = np.zeros(len(vocabulary.vectors), dtype=np.int64)
+        for ids in pieces(texts.ids):
+            counts += np.bincount(ids[ids >= 0], minlength=len(counts))
+        conditioning = fit_conditioning(vocabulary.vectors, counts, vocabulary.parts)
     conditioned = apply_conditioning(vocabulary.vectors, conditioning)
     return vocabulary._replace(vectors=conditioned), conditioning
 

@@ -22,7 +22,7 @@ from fathomer.model.interface import DirectNetwork
 from fathomer.model.products import mixed_precision
 from fathomer.model.registry import MODELS, build_model
 from fathomer.predictor import Predictor
-from fathomer.train.checkpoint import EpochDone
+from fathomer.train.checkpoint import EpochDone, trained_weights
 from fathomer.train.fit import fit
 from tests.model.baselines.small import LONG, WORDY, small_config, small_model
 from tests.model.networks import packed
@@ -197,7 +197,7 @@ class StepwiseContract:
         network = small_model(name).train()
         logits = network(packed(LONG)).logits
         torch.nn.functional.cross_entropy(logits, torch.arange(len(LONG)) % 3).backward()
-        for parameter_name, parameter in network.named_parameters():
+        for parameter_name, parameter in trained_weights(network).items():
             assert parameter.grad is not None, parameter_name
             assert parameter.grad.isfinite().all(), parameter_name
             assert parameter.grad.any(), parameter_name
