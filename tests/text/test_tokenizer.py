@@ -222,3 +222,57 @@ def test_a_text_has_the_same_words_in_any_batch_and_after_saving(texts):
     read_back = Tokenizer.from_json(tokenizer.to_json())
     assert read_back.vocabulary == tokenizer.vocabulary
     assert read_back.encode(texts, max_words=20) == alone
+
+
+PLAIN = st.lists(
+    st.sampled_from(
+        [
+            "don't",
+            "Yes",
+            "x.y@z.org",
+            "3.14",
+            "U.S.",
+            "http://a.b/c,",
+            "--",
+            "'s",
+            "z" * 70,
+            " ",
+            "  ",
+            "\t",
+            "\n",
+            "\x0b",
+            "\x0c",
+            "\x1c",
+            "\x1f",
+            "\x00",
+            "\x7f",
+            "<br",
+            "/>",
+        ]
+    )
+    | st.characters(max_codepoint=127)
+).map("".join)
+
+
+@given(texts=st.lists(PLAIN, max_size=4))
+@settings(max_examples=300)
+def test_pieces_between_spaces_have_the_words_of_the_whole_text(texts):
+    tokenizer = Tokenizer.from_words(["yes", "n't", ".", "U.S."])
+    whole = tokenizer.encode(
+        [f"{text} é" for text in texts], max_words=1000
+    )  # not ASCII: not split
+    for _ in range(2):  # with and without remembered pieces
+        found = tokenizer.encode(texts, max_words=1000)
+        assert [words.ids for words in found] == [words.ids[:-1] for words in whole]
+        assert [words.unknown for words in found] == [words.unknown[:-1] for words in whole]
+        assert [words.spans for words in found] == [words.spans[:-1] for words in whole]
+
+
+def test_a_bounded_number_of_pieces_is_remembered(monkeypatch):
+    monkeypatch.setattr("fathomer.text.tokenizer._MOST_PIECES", 10)
+    tokenizer = Tokenizer.from_words(["a"])
+    for number in range(30):
+        [words] = tokenizer.encode([f"a b{number} c{number}"], max_words=10)
+        assert words.ids == [1, -1, -2]
+        assert words.unknown == [f"b{number}", f"c{number}"]
+        assert len(tokenizer._pieces) <= 10
