@@ -24,9 +24,7 @@ from fathomer.model.inference import Classified
 from fathomer.predictor import Predictor
 from fathomer.train.fit import fit
 from fathomer.train.losses import text_losses
-from tests.tiny import SIGNS, TINY, tagged, tagged_artifact
-
-RECIPE = TINY.updated({"train": {"epochs": 15}})
+from tests.tiny import SIGNS, TAGGED, TINY, tagged, tagged_artifact
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +157,7 @@ def test_a_split_holds_out_texts_of_every_label():
 
 
 def test_weights_and_the_baseline_support_several_labels():
-    examples = tagged()
+    examples = tagged(60)
     ones = fit(examples.weighted(np.ones(len(examples))), TINY).artifact.to_files()
     assert ones["model.safetensors"] == fit(examples, TINY).artifact.to_files()["model.safetensors"]
     tfidf = fit(examples, TINY.updated({"model": {"name": "tfidf"}})).artifact
@@ -269,7 +267,7 @@ def test_from_a_file_to_answers(run, tmp_path):
         for example, found in zip(tagged(), tagged().label_sets, strict=True)
     ]
     (tmp_path / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (tmp_path / "tiny.toml").write_text(RECIPE.to_toml(), encoding="utf-8")
+    (tmp_path / "tiny.toml").write_text(TAGGED.to_toml(), encoding="utf-8")
     command = ["train", "data.jsonl", "--out", "model", "--recipe", "tiny.toml"]
     code, _, err = run(*command)
     assert (code, "line 1: a list of labels; pass --multi-label" in err) == (2, True)

@@ -31,6 +31,8 @@ TINY = Recipe().updated(
     }
 )
 
+TAGGED = TINY.updated({"train": {"epochs": 18, "batch_words": 240, "learning_rate": 0.05}})
+
 
 def tiny_examples(count: int = 60) -> Examples:
     """Return short opinions, half of them positive."""
@@ -85,8 +87,7 @@ def tagged(count: int = 200) -> Examples:
 @cache
 def tagged_artifact() -> Artifact:
     """Return a model trained on texts with several labels, once for all tests."""
-    steps = {"epochs": 18, "batch_words": 240, "learning_rate": 0.05}
-    return fit(tagged(), TINY.updated({"train": steps})).artifact
+    return fit(tagged(), TAGGED).artifact
 
 
 def write_csv(path: Path, examples: Examples) -> Path:

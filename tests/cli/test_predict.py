@@ -33,11 +33,10 @@ def test_every_line_is_answered(run, model, tmp_path):
     assert answers[1]["words"] == []
 
 
-def test_standard_input_is_answered(model, tmp_path):
-    done = subprocess.run(
-        PREDICT, input=b"good film\nb\xffd\n", capture_output=True, cwd=tmp_path, check=True
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+def test_standard_input_is_answered(run, model):
+    code, out, err = run("predict", model, piped=b"good film\nb\xffd\n")
+    assert (code, err) == (0, "")
+    answers = [json.loads(line) for line in out.splitlines()]
     assert len(answers) == 2
     assert all(set(answer) == {"label", "probabilities", "truncated"} for answer in answers)
 
@@ -102,7 +101,7 @@ def test_a_run_cannot_be_resumed_with_another_model(run, model, tmp_path):
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
-    write_csv(tmp_path / "t.csv", tiny_examples(20_000))
+    write_csv(tmp_path / "t.csv", tiny_examples(10_000))
     partial = tmp_path / "a.csv.partial"
     with Forked("predict", model, "t.csv", "--out", "a.csv", folder=tmp_path) as process:
         while not (partial.exists() and partial.stat().st_size):
@@ -119,7 +118,7 @@ def test_an_interrupted_run_is_resumed_without_loss(run, model, tmp_path, end):
     assert not (tmp_path / "a.csv").exists()
     stopped_at = partial.read_bytes()
     code, _, err = run("predict", model, "t.csv", "--out", "a.csv", "--resume")
-    assert (code, err) == (0, "a.csv: 20,000 texts answered\n")
+    assert (code, err) == (0, "a.csv: 10,000 texts answered\n")
     run("predict", model, "t.csv", "--out", "straight.csv")
     straight = (tmp_path / "straight.csv").read_bytes()
     assert straight.startswith(stopped_at)

@@ -192,7 +192,8 @@ def test_training_reports_the_effect_of_calibration(run, tmp_path):
     write_csv(tmp_path / "few.csv", tiny_examples(12))
     (tmp_path / "tiny.toml").write_text(TINY.to_toml(), encoding="utf-8")
     command = ("train", "data.csv", "--out", "m", "--recipe", "tiny.toml", "--overwrite")
-    _, out, _ = run(*command, "--epochs", "1")
+    command += ("--epochs", "1")
+    _, out, _ = run(*command)
     assert "\nheld out, calibrated: error 0." in out
     _, out, _ = run(*command, "--held-out", "few.csv")
     assert "\nnot calibrated: only 12 held-out texts, 50 are needed\n" in out

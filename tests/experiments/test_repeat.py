@@ -1,7 +1,11 @@
 """Repeating a run from its JSON file."""
 
 import json
+import sys
 from dataclasses import replace
+from functools import partial
+
+from experiments.execute import execute
 
 
 def test_a_repeated_run_gives_the_same_answers(run_experiments, executed, tmp_path):
@@ -12,7 +16,19 @@ def test_a_repeated_run_gives_the_same_answers(run_experiments, executed, tmp_pa
     assert "another processor" not in err
 
 
-def test_a_repetition_reports_every_difference(run_experiments, executed, tmp_path):
+class JobsHere:
+    """Jobs that are executed in this process, one after the other."""
+
+    def __init__(self, jobs, **_):
+        self.jobs = jobs
+
+    def run(self):
+        for job in self.jobs:
+            execute(job, partial(print, file=sys.stderr)).save(job.results)
+
+
+def test_a_repetition_reports_every_difference(run_experiments, executed, tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.repeat.ParallelJobs", JobsHere)
     run = executed[1]
     changed = replace(
         run, accuracy=0.123, correct="00" * 3, checksums={"train": "0", "test": "0"},

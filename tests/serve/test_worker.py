@@ -88,7 +88,7 @@ def test_a_worker_that_dies_during_a_prediction_is_replaced(model):
     with worker(model) as remote:
         [first] = workers_of(os.getpid())
         os.kill(first, signal.SIGSTOP)
-        timer = threading.Timer(3, os.kill, [first, signal.SIGKILL])
+        timer = threading.Timer(0.5, os.kill, [first, signal.SIGKILL])
         timer.start()
         with pytest.raises(WorkerError, match="a new one will be started"):
             remote.predict(TEXTS)

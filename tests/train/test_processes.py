@@ -84,7 +84,7 @@ def losses(folder, name="model"):
     return [json.loads(line)["loss"] for line in lines]
 
 
-def run(arguments, folder):
+def start(arguments, folder):
     return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=100)
 
 
@@ -100,7 +100,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path, launcher):
     if launcher == "torchrun":
         arguments = command()
         arguments[1:1] = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    done = run(arguments, tmp_path)
+    done = start(arguments, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("epoch 1/5") == done.stdout.count("the model is in model") == 1
     steps = []
@@ -118,7 +118,7 @@ def test_vectors_bfloat16_balance_and_ngrams_work_on_three_processes(tmp_path):
     (tmp_path / "v.txt").write_text(vectors, encoding="utf-8")
     train = {"precision": "bfloat16", "class_weight": "balanced", "batch_words": 12, "epochs": 1}
     write_run(tmp_path, {"model": {"ngrams": True}, "train": train})
-    done = run(command("--processes", "3", "--vectors", "v.txt"), tmp_path)
+    done = start(command("--processes", "3", "--vectors", "v.txt"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("v.txt covers ") == 1
 
@@ -184,23 +184,23 @@ def test_a_run_of_one_process_is_resumed_on_two_as_if_it_had_not_stopped(tmp_pat
 
     fit(tiny_examples(), recipe, folder=tmp_path / "model", watch=stop_after_two)
     assert last_epoch(tmp_path) == 2
-    done = run(command("--processes", "2", "--resume"), tmp_path)
+    done = start(command("--processes", "2", "--resume"), tmp_path)
     assert done.returncode == 0, done.stderr
     expected = [epoch["loss"] for epoch in straight.metrics["history"]]
     assert losses(tmp_path) == pytest.approx(expected, abs=1e-4)
 
 
 def test_arrays_of_any_kind_and_size_reach_the_other_process():
-    done = run([sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2])
+    done = start([sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2])
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.split()) == ["0", "1"]
 
 
-def test_models_without_steps_are_trained_on_one_process(tmp_path):
+def test_models_without_steps_are_trained_on_one_process(run, tmp_path):
     write_run(tmp_path, {})
-    done = run(command("--processes", "2", "--model", "tfidf"), tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
+    code, _, err = run(*command("--processes", "2", "--model", "tfidf")[3:])
+    assert code == 2
+    assert err.splitlines()[-1] == (
         "fathomer: the model tfidf is fitted in one go; train it on one process"
     )
 

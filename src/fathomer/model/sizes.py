@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -75,6 +76,7 @@ def nearest_size(sizes: range, wanted: int, count: Callable[[int], int]) -> int:
 def match_hidden_size(config: ModelConfig) -> int:
     """Return the hidden size at which a model has as many parameters as ours at these settings."""
 
+    @cache
     def count(size: int) -> int:
         return count_parameters(replace(config, hidden_size=size))
 
