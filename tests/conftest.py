@@ -61,6 +61,12 @@ def pytest_runtest_setup(item):
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Start one worker more than there are cores: a worker often waits for other processes."""
+    return os.cpu_count() + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Run the files that belong together in one worker, and everything else test by test.
 
