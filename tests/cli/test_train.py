@@ -163,6 +163,7 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
         ["test", "60"],
         ["test, TF-IDF", "60"],
     ]
+    assert re.fullmatch(r"n-grams count \d+%, chosen on the held-out texts", out.splitlines()[5])
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
     assert config["recipe"]["model"]["ngrams"] is True
 
@@ -220,7 +221,7 @@ def test_a_time_limit_ends_training_with_a_model_that_can_be_used(run, data, rec
     options = ["--recipe", recipe, "--minutes", "0.0001", "--no-baseline"]
     code, out, err = run("train", data, "--out", "m", *options)
     assert code == 0, err
-    assert "\nbest epoch 1 of 1; the model is in m\n" in out
+    assert "\nbest epoch 1 of 1 (4 were planned); the model is in m\n" in out
     assert not (tmp_path / "m" / "checkpoint.safetensors").exists()
     assert run("evaluate", "m", data)[0] == 0
 

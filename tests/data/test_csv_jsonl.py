@@ -38,8 +38,13 @@ def test_a_header_alone_is_not_enough(message):
 
 
 def test_a_missing_column_is_reported_with_the_columns_found(message):
-    hint = "name yours with --text-column and --label-column"
+    hint = "name yours with --label-column"
     header = f"{hint}, or add a header if there is none"
+    assert message("r.csv", "words,label\n").endswith(
+        "no column 'text' in the header ('words', 'label'); name yours with --text-column, "
+        "or add a header if there is none"
+    )
+    assert "--text-column and --label-column" in message("r.csv", "words,stars\n")
     assert message("r.csv", "text,stars\n") == (
         f"r.csv, line 1: no column 'label' in the header ('text', 'stars'); {header}"
     )

@@ -65,7 +65,7 @@ def test_the_bar_shows_the_time_left_in_every_epoch(clock, monkeypatch):
             yield EpochDone(epoch, 0.5, 0.75, 2.0, 400, 0.001, None, best=True)
 
     list(show_training(events(), Console(file=io.StringIO(), width=80), epochs=EPOCHS))
-    scores = "loss 0.500  accuracy 0.750"
+    scores = "loss 0.500  training 0.750"
     assert shown[0] == f"{scores}  3:23 left"
     assert shown[9::10] == [f"{scores}  {left} left" for left in ("2:20", "1:10", "0:00")]
 
@@ -77,7 +77,7 @@ def test_outside_a_terminal_there_is_a_plain_line_per_epoch_that_fits_80_columns
     assert len(events) > len(lines) == TINY.train.epochs
     number = r"\d\.\d\d\d"
     pattern = (
-        rf"epoch 1/4  loss {number}  accuracy {number}  held out {number}  depth \d\.\d\d  \d s"
+        rf"epoch 1/4  loss {number}  training {number}  held out {number}  depth \d\.\d\d  \d s"
     )
     assert re.fullmatch(rf"{pattern}  best", lines[0])
     assert max(map(len, lines)) < 80
@@ -88,7 +88,7 @@ def test_in_a_terminal_of_80_columns_there_is_a_bar_with_the_running_scores():
     file = io.StringIO()
     train_shown_on(Console(file=file, width=80, force_terminal=True))
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue())
-    for part in ("epoch", "loss", "accuracy", "left", "━"):
+    for part in ("epoch", "loss", "training", "left", "━"):
         assert part in shown
     assert "…" not in shown
     assert max(map(len, re.split(r"[\r\n]", shown))) <= 80

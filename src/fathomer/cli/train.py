@@ -137,7 +137,7 @@ def train(
 
     Without --recipe, the settings follow from the size of the data. Some of the texts are held out
     to score every epoch and to calibrate the model, unless --held-out names a file. Ctrl-C saves the
-    best epoch so far, or the last one if train.keep=last.
+    last epoch, or the best one if train.keep=best.
 
     With --processes, or started by torchrun, several processes divide every batch among them.
 

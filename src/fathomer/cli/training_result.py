@@ -89,6 +89,8 @@ def print_result(artifact: "Artifact", out: Path, *, matched: bool, as_json: boo
         print_json({"out": str(out), "labels": list(artifact.labels), **metrics})
         return
     print_scores(_rows(metrics))
+    if metrics.get("held_out") and (ngrams := metrics.get("ngrams")):
+        print_line(f"n-grams count {ngrams['share']:.0%}, chosen on the held-out texts")
     if calibration := metrics.get("calibration"):
         print_line(_calibration_line(calibration))
     print_line(f"{_kept_epoch(artifact)}the model is in {out}")
@@ -116,8 +118,10 @@ def _kept_epoch(artifact: "Artifact") -> str:
 
     if is_direct(artifact.recipe.model.name):
         return ""
-    best = "best " if artifact.recipe.train.keep == "best" else ""
-    return f"{best}epoch {artifact.metrics['best_epoch']} of {artifact.metrics['epochs']}; "
+    config, epochs = artifact.recipe.train, artifact.metrics["epochs"]
+    best = "best " if config.keep == "best" else ""
+    planned = f" ({config.epochs} were planned)" if epochs < config.epochs else ""
+    return f"{best}epoch {artifact.metrics['best_epoch']} of {epochs}{planned}; "
 
 
 def _verdict(metrics: dict[str, Any]) -> str | None:

@@ -120,7 +120,8 @@ def _write_best(
 def _learned(result: "SearchResult", objective: str) -> str:
     """Return a line about what the search has found out."""
     best, first = result.best, min(result.trials, key=lambda trial: trial.number)
-    tried = f"{result.tried} settings tried on up to {result.share:.0%} of the training texts"
+    settings = "1 setting" if result.tried == 1 else f"{result.tried} settings"
+    tried = f"{settings} tried on up to {result.share:.0%} of the training texts"
     if best.number == first.number:
         return f"{tried}: none is clearly better than those of trial {first.number + 1}"
     changes = [

@@ -140,7 +140,8 @@ def _find_in_labels(survey: Survey) -> Iterator[Finding]:
     if texts < FEW_TEXTS:
         yield Finding("warning", "few_texts", f"only {texts:,} texts to learn from", texts)
     if few := [label for label in counts if counts[label] < FEW_EXAMPLES]:
-        message = f"{len(few):,} of {labels:,} labels have fewer than {FEW_EXAMPLES} examples"
+        verb = "has" if len(few) == 1 else "have"
+        message = f"{len(few):,} of {labels:,} labels {verb} fewer than {FEW_EXAMPLES} examples"
         first = {label: e.line for e in reversed(survey.examples) for label in e.labels}
         lines = tuple(first[label] for label in few[:SHOWN])
         yield Finding(

@@ -21,6 +21,7 @@ from fathomer.data.csv_jsonl import (
     find_delimiter,
     json_value,
     parse_objects,
+    same_column,
     split_table,
 )
 from fathomer.data.examples import SEPARATOR, Example, Examples, StoredExamples
@@ -250,10 +251,11 @@ def _find_columns(
 ) -> tuple[int, int | None]:
     """Return the index of the text column and, where labels are read, of the label column."""
     label = options.label_column
-    flags = "--text-column" if label is None else "--text-column and --label-column"
+    has_label = label is None or any(same_column(name, label) for name in names)
+    flags = "--text-column" if has_label else "--text-column and --label-column"
     return (
         find_column(path, options.text_column, names, line, flags=flags),
-        None if label is None else find_column(path, label, names, line, flags=flags),
+        None if label is None else find_column(path, label, names, line, flags="--label-column"),
     )
 
 

@@ -102,7 +102,7 @@ def reason_against(
         after += loss(temperature) * part.sum() / texts
     if after < before:
         return None
-    return f"it does not help (loss {before:.4f}, with calibration {after:.4f})"
+    return f"it would not help (loss {before:.4f}, with calibration {after:.4f})"
 
 
 def tune_share(

@@ -97,7 +97,7 @@ class _EpochTotals:
         return time.perf_counter() - self.began
 
     def status(self) -> str:
-        return f"loss {self.loss / self.texts:.3f}  accuracy {self.correct / self.texts:.3f}"
+        return f"loss {self.loss / self.texts:.3f}  training {self.correct / self.texts:.3f}"
 
 
 def _line(event: VectorsFound | EpochDone | RolledBack, running: _EpochTotals, epochs: int) -> str:
@@ -116,6 +116,6 @@ def _line(event: VectorsFound | EpochDone | RolledBack, running: _EpochTotals, e
         held_out = f"  held out {event.held_out['accuracy']:.3f}"
         depth = event.held_out["mean_depth"]
     return (
-        f"epoch {event.epoch}/{epochs}  loss {event.loss:.3f}  accuracy {event.accuracy:.3f}"
+        f"epoch {event.epoch}/{epochs}  loss {event.loss:.3f}  training {event.accuracy:.3f}"
         f"{held_out}  depth {shown_depth(depth)}  {running.seconds:.0f} s"
     )
