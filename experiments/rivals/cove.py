@@ -12,8 +12,8 @@ published layout (:mod:`experiments.rivals.mt_lstm`), and reads the vectors that
 (:mod:`experiments.rivals.translations`) and learns its word vectors, if none are given.
 Differences from the original: there, the biattention is between two sequences, and a single text is
 duplicated; both copies have the same x and c, so one of them is computed here, with one BiLSTM for z. Tokens
-have characters, and maxout layers no batch normalisation, because the answer to a text must not depend on the
-rest of the batch. The MT-LSTM that is trained on translations has a simpler decoder.
+have characters, and maxout layers have layer instead of batch normalisation, because the answer to a text must
+not depend on the rest of the batch. The MT-LSTM that is trained on translations has a simpler decoder.
 
     N words of the batch, B texts, T words of the longest text
 """
@@ -47,15 +47,16 @@ MAX_WORDS = 200
 
 
 class Maxout(nn.Module):
-    """The maximum of several linear functions (Goodfellow et al., 2013)."""
+    """The maximum of several linear functions (Goodfellow et al., 2013) of a normalised vector."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
+        self.normalise = nn.LayerNorm(inputs)
         self.pieces = nn.Linear(inputs, PIECES * outputs)
 
     def forward(self, x: Float[Tensor, "B inputs"]) -> Float[Tensor, "B outputs"]:
         """Return one number per unit."""
-        return self.pieces(x).unflatten(1, (PIECES, -1)).amax(1)  # type: ignore[no-any-return]
+        return self.pieces(self.normalise(x)).unflatten(1, (PIECES, -1)).amax(1)  # type: ignore[no-any-return]
 
 
 class Cove(ComparisonModel):

@@ -40,6 +40,8 @@ def oracle(network, text):
     p = torch.cat([z.max(0).values, z.mean(0), z.min(0).values, weights @ z])
     first, second, last = network.output
     for layer in (first, second):
+        p = (p - p.mean()) / torch.sqrt(p.var(unbiased=False) + 1e-5)
+        p = p * layer.normalise.weight + layer.normalise.bias
         pieces = layer.pieces.weight @ p + layer.pieces.bias
         p = torch.stack(pieces.chunk(cove.PIECES)).max(0).values
     return last(p)
@@ -54,7 +56,7 @@ def test_it_has_as_many_parameters_as_its_formula():
     h, t, y, word = config.hidden_size, config.word_size + config.char_size, 3, config.word_size
     chars = 256 * config.char_input_size + (3 * config.char_input_size + 1) * config.char_size
     lstms = sum(2 * (2 * h * (size + h // 2) + 2 * h) for size in (h, 3 * h))
-    maxout = 4 * h * (4 * h + 1) + 4 * h * (h + 1)
+    maxout = 4 * h * (4 * h + 1) + 4 * h * (h + 1) + 2 * (4 * h + h)
     wanted = chars + (t + 2 * word + 1) * h + lstms + h + maxout + h * y + y
     assert trainable_parameters(build_model(config)) == count_parameters(config) == wanted
 
