@@ -52,10 +52,6 @@ _WORD_ROOM = 16
 _CHUNK = 1000
 """Texts that are split at a time."""
 _NO_LIMIT = 1 << 60
-_LONGEST_PIECE = 64
-"""Characters of a piece of text between spaces whose words are remembered."""
-_MOST_PIECES = 50_000
-"""Pieces to remember."""
 _MARGIN = 5
 """Words at the end of a cut text that may depend on what follows: ``<br`` before ``/>``."""
 
@@ -73,17 +69,12 @@ class Words(NamedTuple):
     truncated: bool
 
 
-PieceWord = tuple[int, str, int, int]
-"""A word of a piece of text between spaces: its id, its spelling if it is unknown, and its span."""
-
-
 class Tokenizer:
     """A tokenizer with its vocabulary."""
 
     def __init__(self, engine: tokenizers.Tokenizer) -> None:
         self._engine = engine
         self._ids: dict[str, int] = engine.get_vocab()
-        self._pieces: dict[str, tuple[PieceWord, ...]] = {}
 
     @classmethod
     def from_words(cls, words: Iterable[str] = ()) -> Self:
@@ -164,31 +155,6 @@ class Tokenizer:
         >>> words.ids, words.truncated
         ([-1, -2, -3, -4, -5, 2, -6, -7, -8, 1], True)
         """
-        pieces = [_pieces(text, max_words) for text in texts]
-        known = self._known_pieces({piece for each in pieces for piece in each or ()})
-        others = (text for text, each in zip(texts, pieces, strict=True) if each is None)
-        encoded = iter(self._encode_whole(list(others), max_words))
-        return [
-            next(encoded) if each is None else _joined(text, each, known, max_words)
-            for text, each in zip(texts, pieces, strict=True)
-        ]
-
-    def _known_pieces(self, pieces: set[str]) -> dict[str, tuple[PieceWord, ...]]:
-        """Return the words of pieces of text, which are remembered for later texts."""
-        known = self._pieces
-        new = [piece for piece in pieces if piece not in known]
-        for piece, found in zip(new, self._encode_whole(new, _NO_LIMIT), strict=True):
-            names = iter(found.unknown)
-            known[piece] = tuple(
-                (max(number, UNKNOWN_ID), next(names) if number < 0 else "", start, end)
-                for number, (start, end) in zip(found.ids, found.spans, strict=True)
-            )
-        if len(known) > _MOST_PIECES:
-            self._pieces = {}  # other threads may still read the old ones
-        return known
-
-    def _encode_whole(self, texts: Sequence[str], max_words: int) -> list[Words]:
-        """Tokenize texts of any kind."""
         texts = [_encodable(text) for text in texts]
         cut_texts = [_cut(text, max_words) for text in texts]
         encodings = self._engine.encode_batch(cut_texts)
@@ -217,39 +183,6 @@ class Tokenizer:
                     unknown.append(word)
                     ids[position] = -len(unknown)
         return Words(ids, unknown, spans, truncated)
-
-
-def _pieces(text: str, max_words: int) -> list[str] | None:
-    """Split a text at its spaces, if that is safe: no word has a space inside, but ``<br />`` has."""
-    if not text.isascii() or "<" in text or _cut(text, max_words) is not text:
-        return None
-    pieces = text.split()
-    return pieces if max(map(len, pieces), default=0) <= _LONGEST_PIECE else None
-
-
-def _joined(
-    text: str,
-    pieces: list[str],
-    known: dict[str, tuple[PieceWord, ...]],
-    max_words: int,
-) -> Words:
-    """Put the words of a text together, given those of its pieces."""
-    ids: list[int] = []
-    unknown: list[str] = []
-    spans: list[tuple[int, int]] = []
-    position = 0
-    for piece in pieces:
-        position = text.index(piece, position)
-        for number, name, start, end in known[piece]:
-            if len(ids) == max_words:
-                return Words(ids, unknown, spans, truncated=True)
-            if number == UNKNOWN_ID:
-                unknown.append(name)
-                number = -len(unknown)
-            ids.append(number)
-            spans.append((position + start, position + end))
-        position += len(piece)
-    return Words(ids, unknown, spans, truncated=False)
 
 
 def split_words(texts: Iterable[str]) -> Iterator[list[str]]:
