@@ -19,7 +19,8 @@ SYSTEMS = {
 _NOTE = (
     "Test accuracy in percent, with the number of trainings in brackets where there are several per corpus. "
     "*As published*: the paper's network, trained with our settings. *Fathomer*: what `fathomer train` makes "
-    "without any setting. Of amazon16, the mean over the domains that all systems of the row were run on."
+    "without any setting. Means are over the domains of amazon16, or the folds of a cross validation, that all "
+    "systems of the row were run on."
 )
 
 
@@ -46,12 +47,25 @@ def _row(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[str] 
         return None
     theirs = [published().accuracies(corpus)["fathomer"] for corpus in common]
     name = family if len(corpora) == 1 else f"{family} ({len(common)} of {len(corpora)})"
-    cells = [_cell([groups[c] for c in common if c in groups]) for groups in found.values()]
+    shared = {c: _folds([groups[c] for groups in present]) for c in common}
+    cells = [
+        _cell([_of_folds(groups[c], shared[c]) for c in common if c in groups])
+        for groups in found.values()
+    ]
     return [name, f"{mean(theirs):.1f}", *cells]
 
 
+def _folds(groups: Sequence[Group]) -> set[int]:
+    """Return the folds of a cross validation that all systems were run on."""
+    return set.intersection(*({*group.folds} for group in groups))
+
+
+def _of_folds(group: Group, folds: set[int]) -> Group:
+    return Group(tuple(run for run in group.runs if run.fold is None or run.fold in folds))
+
+
 def _cell(groups: Sequence[Group]) -> str:
-    if not groups:
+    if not any(group.runs for group in groups):
         return NOTHING
     trainings = sum(len(group.runs) for group in groups)
     number = f" ({trainings})" if trainings > len(groups) else ""

@@ -20,6 +20,8 @@ from fathomer.data.datasets import CORPORA
 from fathomer.files import write_atomically
 
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
+FIRST = "2026-11-first"
+"""Folder of the results of the first version."""
 _VERDICTS = {
     "reproduced": "reproduced",
     "partly": "partly reproduced",
@@ -30,7 +32,7 @@ _VERDICTS = {
 _OPENING = """# Results
 
 The paper's figures next to those of {count} runs of this implementation. This page is generated from
-`{folder}` by `python -m experiments report`; do not edit it.
+`{folder}` by `python -m experiments report`; do not edit it.{first}
 
 {overview}
 ## What was and was not reproduced
@@ -66,6 +68,7 @@ def results_page(results: Path, *, beside: Path) -> str:
     opening = _OPENING.format(
         count=f"{len(runs):,}",
         folder=relative_link(results, beside),
+        first=_first_results(results, beside),
         overview=overview(runs).to_markdown(),
         summary="\n".join([*_summary(claims), *_gaps(runs)]),
         rule=RULE,
@@ -142,6 +145,17 @@ def _gaps(runs: Sequence[Run]) -> list[str]:
         return []
     shown = ", ".join(f"{name} {mean(values):+.2f}" for name, values in gaps.items())
     return [f"- Our accuracy minus the paper's, in percentage points: {shown}."]
+
+
+def _first_results(results: Path, beside: Path) -> str:
+    """Return a remark on older results, if there are any."""
+    page = results / FIRST / "RESULTS.md"
+    if not page.exists():
+        return ""
+    return (
+        " Not all runs\nhave been made yet. Older results, of a version that learned less, are in "
+        f"[their own page]({relative_link(page, beside)})."
+    )
 
 
 def _uncommitted(runs: Sequence[Run]) -> str:

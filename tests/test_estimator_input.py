@@ -58,7 +58,8 @@ def test_a_data_frame_or_mapping_is_refused():
 @pytest.mark.parametrize("column", [list, lambda values: np.array(values, dtype=object)])
 def test_a_missing_label_is_named(missing, column):
     labels = column([*LABELS[:-1], missing])
-    with pytest.raises(DataError, match=rf"^label {len(LABELS) - 1} is missing \({missing!r}\)$"):
+    told = rf"^label {len(LABELS) - 1} is missing \({missing!r}\); leave out rows without a label$"
+    with pytest.raises(DataError, match=told):
         classifier().fit(TEXTS, labels)
 
 

@@ -36,5 +36,11 @@ def test_domains_are_averaged_where_all_systems_of_the_row_were_run():
     assert row == ["amazon16 (2 of 16)", "89.9", "85.0", "–", "–", "–", "70.0"]
 
 
+def test_folds_are_averaged_where_all_systems_of_the_row_were_run():
+    runs = [fake("mr", "tfidf", fold=fold, folds=10, right=70 + fold) for fold in (1, 2, 3)]
+    runs.append(fake("mr", fold=2, folds=10, right=80))
+    assert overview(runs).rows == [["mr", "83.4", "80.0", "–", "–", "–", "72.0"]]
+
+
 def test_without_runs_there_are_no_rows():
     assert overview([]).rows == []
