@@ -37,6 +37,7 @@ register(
     "cove",
     Cove,
     "McCann et al. 2017, Learned in Translation",
+    rate=0.3,
     needs="an MT-LSTM in `FATHOMER_MT_LSTM` with its word vectors, or translations to train one on",
 )
 register(
