@@ -34,7 +34,9 @@ def checked_labels(labels: Iterable[Any]) -> Any:
         return given  # scikit-learn reports NaN in arrays of numbers, and further dimensions
     for number, label in enumerate(given):
         if label is None or _is_nan(label) or (isinstance(label, str) and not label.strip()):
-            raise DataError(f"label {number} is missing ({label!r}); leave out rows without a label")
+            raise DataError(
+                f"label {number} is missing ({label!r}); leave out rows without a label"
+            )
         if isinstance(label, list | tuple | set | np.ndarray):
             raise DataError(
                 f"label {number} is a {type(label).__name__}, but TextClassifier gives one label per "
