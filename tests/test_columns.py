@@ -69,7 +69,7 @@ def test_several_labels_are_refused_by_name(several):
 
 def test_missing_labels_of_a_column_are_named():
     for column in (pd.Series(["a", None]), pl.Series(["a", None]), pa.array(["a", None])):
-        with pytest.raises(DataError, match=r"^label 1 is missing \((None|nan)\)$"):
+        with pytest.raises(DataError, match=r"^label 1 is missing \((None|nan)\);"):
             checked_labels(column)
     numbers = np.array([1.0, np.nan])
     assert checked_labels(numbers) is numbers, "scikit-learn reports it"

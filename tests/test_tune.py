@@ -305,7 +305,7 @@ def test_a_search_without_a_recipe_starts_from_the_automatic_settings(run, tmp_p
     code, out, err = run("tune", "data.csv", "--minutes", "0.5", *small)
     assert code == 0, err
     first = next(line for line in out.splitlines() if line.split()[0] == "1")
-    assert first.split()[5:] == ["0.001", "200", "20", "3", "0.5", "0.5"]
+    assert first.split()[5:] == ["0.001", "200", "20", "3", "0.3", "0.3"]
     assert " settings tried on up to 100% of the training texts: " in out
     found = Recipe.from_toml(tmp_path / "tuned.toml")
     assert (found.train.keep, found.model.ngrams) == ("last", True)

@@ -60,7 +60,9 @@ def test_the_features_of_texts_differ_at_the_start(examples, vectors):
 
 
 def test_without_centring_they_hardly_do(examples, vectors, monkeypatch):
-    monkeypatch.setattr(prepare_module, "condition_vectors", lambda words, _: (words, None))
+    monkeypatch.setattr(
+        prepare_module, "condition_vectors", lambda words, _, **options: (words, None)
+    )
     assert feature_spread(prepare(examples, RECIPE, vectors=vectors)) < 0.15
 
 
