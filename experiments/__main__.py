@@ -1,18 +1,16 @@
 """The commands of ``python -m experiments``, each a thin layer over this package."""
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from experiments.pretrain_commands import pretrain_qt
-from experiments.vector_commands import alternatives, compare_vectors, teacher
+from experiments.compare_commands import Plot, alternatives, compare_vectors, curves, interruptible
+from experiments.pretrain_commands import pretrain_qt, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
-from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Settings, Vectors
+from fathomer.cli.options import Data, DataDir, Fold, Folder, Folds, Json, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 from fathomer.cli.runner import new_app, run_app
 from fathomer.cli.train import train
@@ -36,11 +34,6 @@ Keep = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs that are left.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="A method or model; may be repeated. All of ours if none."),
-]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE.png", help="Also draw a chart.")]
 
 app = new_app("experiments")
 
@@ -62,8 +55,9 @@ app.command(
     help=f"List all models with their sizes and papers.\n\nExample: {PROGRAM} models --json"
 )(models)
 app.command("vectors")(compare_vectors)
-app.command()(teacher)
+app.command()(curves)
 app.command()(alternatives)
+app.command()(teacher)
 app.command("pretrain-qt")(pretrain_qt)
 
 
@@ -113,7 +107,7 @@ def run(
         for plan in left
     ]  # fmt: skip
     seconds = {Plan.from_run(each).duration_key: each.wall_seconds for each in read_runs(results)}
-    with _interruptible():
+    with interruptible():
         ParallelJobs(todo, threads, jobs, messages.print, seconds).run()
     done = {plan.name: str(file) for plan in plans if (file := plan.find(results))}
     if as_json:
@@ -140,7 +134,7 @@ def repeat(
     from experiments.runs import read_run
 
     messages = messages_console()
-    with _interruptible():
+    with interruptible():
         found = repeat_run(
             read_run(file), work=work, vectors=vectors, data_dir=data_dir, log=messages.print
         )
@@ -217,83 +211,12 @@ def depths(
         print_depths(found)
 
 
-@app.command()
-def curves(
-    corpora: Annotated[list[str], typer.Argument(metavar="DATA...", help="Corpora or files.")],
-    out: Annotated[Path, typer.Option(metavar="F.jsonl", help="File of results.")],
-    method: Methods = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of trainings per method.")] = 3,
-    every: Annotated[int, typer.Option(min=1, help="Use every N-th text only.")] = 1,
-    set_: Settings = None,
-    vectors: Vectors = None,
-    data_dir: DataDir = None,
-    plot: Plot = None,
-    as_json: Json = False,
-) -> None:
-    """Compare ways to find the depths of words: accuracy against average depth.
-
-    Every method is trained with the same settings. After an interruption, the same command
-    continues.
-
-    Example: python -m experiments curves demo trec --out curves.jsonl --plot curves.png
-    """
-    from experiments.depth_curves import (
-        METHODS,
-        check_methods,
-        open_corpus,
-        read_trials,
-        run_trials,
-        starting_settings,
-    )
-    from experiments.depth_curves_output import draw_curves, table_of
-    from fathomer.cli.output import print_table
-    from fathomer.data.datasets import find_vectors
-    from fathomer.errors import require
-    from fathomer.files import check_writable
-
-    if plot:
-        require("matplotlib", "plots")
-        check_writable(plot)
-    check_methods(method or [])
-    check_writable(out)
-    vectors_file = find_vectors(vectors, data_dir) if vectors else None
-    with _interruptible():
-        for corpus in corpora:
-            dataset = open_corpus(corpus, every=every, data_dir=data_dir)
-            recipe = starting_settings(dataset).with_settings(set_ or [])
-            for trial in run_trials(
-                dataset, recipe, methods=method or METHODS, seeds=seeds, out=out,
-                vectors=vectors_file,
-            ):  # fmt: skip
-                messages_console().print(f"{corpus}: {trial.method}, seed {trial.seed} done")
-    trials = read_trials(out)
-    if plot:
-        draw_curves(trials, plot)
-    header, rows = table_of(trials)
-    if as_json:
-        print_json({"rows": [dict(zip(header, row, strict=True)) for row in rows]})
-    else:
-        print_table(header, rows, right=2)
-
-
 def _print_names(runs: int, left: list[str], *, as_json: bool) -> None:
     if as_json:
         print_json({"runs": runs, "left": left})
         return
     for name in left:
         print_line(name)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Exit on Ctrl-C with a line that says what is kept."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        messages_console().print(
-            "Stopped: finished epochs and runs are kept; the same command continues."
-        )
-        raise typer.Exit(130) from None
 
 
 def main() -> None:

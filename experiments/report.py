@@ -55,9 +55,9 @@ of runs in brackets; "–" means not run or not published. Letters mark differen
 {legend}
 
 Word vectors of these runs: {vectors}. On each corpus all models have the settings that `fathomer train` chooses
-for a corpus of its size, and rivals about as many parameters as ours. The settings were found with our model, on
-held-out texts (`docs/log.md`); of the rivals, only the Transformers and CoVe have a learning rate of their own,
-the others have ours, without a search.
+for a corpus of its size, and rivals about as many parameters as ours. The settings were found with our model,
+on held-out texts (`docs/log.md`); of the rivals, only the Transformers and CoVe have a learning rate of their
+own, the others have ours, without a search.
 {sources}"""
 
 

@@ -1,10 +1,10 @@
 """The record of one run: a training and its results, in one small JSON file in ``results/runs``."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from fathomer.errors import DataError, MissingFileError
 from fathomer.files import write_atomically
 
 RUNS = "runs"
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,18 @@ def read_run(path: Path) -> Run:
 def read_runs(results: Path) -> list[Run]:
     """Read all runs in a folder of results, sorted by name."""
     return [read_run(path) for path in sorted((results / RUNS).glob("*.json"))]
+
+
+def read_lines(path: Path, parse: Callable[[str], Record]) -> list[Record]:
+    """Read a file with a result per line; there are none if it does not exist."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(parse(line))
+        except (ValueError, TypeError, KeyError):
+            raise DataError(f"{path}, line {number}: not a result of this command") from None
+    return found
 
 
 def _frozen(value: Any) -> Any:

@@ -54,7 +54,7 @@ def write_together(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def keep_mode(old: Path, new: Path) -> None:
-    """Give a file the permissions of the one that it is going to replace, if there is one."""
+    """Copy the permissions of a file to the one that will replace it."""
     with suppress(FileNotFoundError):
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 
@@ -103,7 +103,7 @@ def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _put_in_place(fresh: Path, folder: Path, contents: Mapping[str, bytes]) -> bool:
-    """Let a new folder take the place of an old one; return False if that is impossible here."""
+    """Replace a folder by a new one; return False if the file system does not allow it."""
     if not folder.exists():
         fresh.rename(folder)
         return True

@@ -43,3 +43,9 @@ def test_a_system_that_does_not_exist_is_one_line(run_experiments, tmp_path):
     code, _, err = run_experiments("alternatives", "demo", "--out=o.jsonl", "--system=bert")
     assert code == 2
     assert err.startswith("fathomer: unknown system 'bert'; choose from BiLSTM, Fathomer,")
+
+
+def test_a_file_of_other_lines_is_refused(run_experiments, tmp_path):
+    (tmp_path / "o.jsonl").write_text('{"corpus": "trec"}\n', encoding="utf-8")
+    code, _, err = run_experiments("alternatives", "demo", "--out=o.jsonl", "--system=TF-IDF")
+    assert (code, err) == (2, "fathomer: o.jsonl, line 1: not a result of this command\n")

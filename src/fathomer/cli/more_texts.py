@@ -171,7 +171,7 @@ class MoreTexts:
 
 
 def _with_held_out(splits: Splits, recipe: "Recipe") -> Splits:
-    """Hold texts out as the training would, if none are given."""
+    """Split off held-out texts, unless a file of them is given."""
     from fathomer.data.examples import split_stratified
 
     if splits.held_out is not None or not recipe.train.held_out:

@@ -219,7 +219,7 @@ def train(
 
 
 def _compare_threads(checkpoint: Path, *, exact: bool) -> None:
-    """Say that the result may differ with another number of threads, or refuse to continue."""
+    """Warn about another number of threads than before, or raise an error if ``exact``."""
     from fathomer.train.checkpoint import other_threads
 
     if message := other_threads(checkpoint):

@@ -34,7 +34,7 @@ POSITIONS = 0.03
 
 
 def start_small(embedding: TokenEmbedding) -> None:
-    """Let trained embeddings start with a small spread."""
+    """Initialise trained embeddings with a small standard deviation."""
     for table in (embedding.word, embedding.char.bytes):
         table.spread = SPREAD  # type: ignore[assignment]
 
