@@ -127,6 +127,12 @@ def test_an_invalid_body_gets_422_without_a_traceback(running, body):
     assert len(error["message"]) < 200
 
 
+def test_a_single_string_for_texts_shows_how_to_write_a_list(running):
+    _, _, content = running.ask("POST", "/v1/predict", b'{"texts": "one"}')
+    message = json.loads(content)["error"]["message"]
+    assert message == 'texts: must be a list, as in {"texts": ["A text."]}'
+
+
 def test_a_body_may_be_as_large_as_the_limit(running):
     body = b'{"texts": []}'.ljust(50_000)
     assert running.ask("POST", "/v1/predict", body)[0] == 200

@@ -128,12 +128,15 @@ def test_every_response_has_security_headers(running, path):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status", "code"),
-    [("GET", "/nowhere", 404, "not_found"), ("GET", "/v1/predict", 405, "method_not_allowed")],
+    ("path", "status", "code", "message"),
+    [
+        ("/nowhere", 404, "not_found", "No such path; /docs lists all of them."),
+        ("/v1/predict", 405, "method_not_allowed", "Method not allowed; use POST."),
+    ],
 )
-def test_unknown_paths_and_methods_are_json_errors(running, method, path, status, code):
-    found, _, body = running.ask(method, path)
-    assert (found, json.loads(body)["error"]["code"]) == (status, code)
+def test_unknown_paths_and_methods_are_json_errors(running, path, status, code, message):
+    found, _, body = running.ask("GET", path)
+    assert (found, json.loads(body)) == (status, {"error": {"code": code, "message": message}})
 
 
 @pytest.mark.parametrize("path", ["/../limits.py", "/%2e%2e/limits.py", "/page/index.html", "/%00"])

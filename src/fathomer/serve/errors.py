@@ -38,6 +38,9 @@ class ApiError(Exception):
         return json_response({"error": self.content}, status=self.status, headers=self.headers)
 
 
+NOT_FOUND = ApiError(404, "not_found", "No such path; /docs lists all of them.")
+
+
 def json_response(
     content: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
@@ -67,6 +70,8 @@ def validation_error(error: ValidationError, limits: Limits) -> ApiError:
     """Return the error for a body of the wrong shape, without echoing its content."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "list_type":
+        return ApiError(422, "invalid", f'{where}: must be a list, as in {{"texts": ["A text."]}}')
     message = f"{where}: {first['msg']}" if where else first["msg"]
     if name := _LIMIT_OF_ERROR_TYPE.get(first["type"]):
         return limit_error(limits, name, message)
@@ -87,9 +92,13 @@ async def _on_api_error(_: Request, error: Exception) -> Response:
 
 async def _on_http_exception(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
     headers = dict(error.headers or {})
-    return ApiError(error.status_code, code, str(error.detail), headers=headers).response()
+    if error.status_code == 404:
+        return NOT_FOUND.response()
+    if error.status_code == 405:
+        message = f"Method not allowed; use {headers['Allow']}."
+        return ApiError(405, "method_not_allowed", message, headers=headers).response()
+    return ApiError(error.status_code, "http", str(error.detail), headers=headers).response()
 
 
 async def _on_unexpected_error(_: Request, __: Exception) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fathomer.serve.errors import ApiError
+from fathomer.serve.errors import NOT_FOUND, ApiError
 from fathomer.serve.metrics import Metrics
 
 _POLICY = (
@@ -30,7 +30,6 @@ _UNAUTHORIZED = ApiError(
     "This service requires a token: Authorization: Bearer <token>.",
     headers={"www-authenticate": "Bearer", "connection": "close"},
 )
-_NOT_FOUND = ApiError(404, "not_found", "Not Found")
 _WRONG_HOST = ApiError(
     421,
     "other_host",
@@ -96,7 +95,7 @@ class SecurityMiddleware:
         if self._hosts is not None and not _is_allowed(_host_of(scope), self._hosts):
             return _WRONG_HOST.response()
         if scope["path"] not in self._paths:
-            return _NOT_FOUND.response()
+            return NOT_FOUND.response()
         if not self._is_authorized(scope):
             return _UNAUTHORIZED.response()
         return self._direct.get((scope["method"], scope["path"]), self.app)
