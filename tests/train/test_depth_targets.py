@@ -21,6 +21,7 @@ from fathomer.train.depth_targets import (
     rarity,
     step_importance,
     truncated_geometric,
+    type_scores,
     types_of,
     with_depth_targets,
 )
@@ -92,6 +93,26 @@ def test_mutual_information_agrees_with_its_definition(monkeypatch, data, block)
     monkeypatch.setattr("fathomer.train.depth_targets._BLOCK", block)
     found = by_word(data, mutual_information(data))
     assert found == pytest.approx(slow_information(data), abs=1e-12)
+
+
+def test_prior_texts_draw_the_labels_of_a_word_towards_those_of_all_texts():
+    found = by_word(FOUR, mutual_information(FOUR, prior=2))
+    with_one = 3 / 4 * math.log(3 / 2) + 1 / 4 * math.log(1 / 2)  # 2 and 0 become 3 and 1
+    assert found[1] == pytest.approx(with_one)
+    assert found[0] == found[2] == pytest.approx(0, abs=1e-12)
+    with_three = 1 / 3 * math.log(2 / 3) + 2 / 3 * math.log(4 / 3)  # 0 and 1 become 1 and 2
+    without = 3 / 5 * math.log(6 / 5) + 2 / 5 * math.log(4 / 5)  # 2 and 1 become 3 and 2
+    assert found[3] == pytest.approx(with_three / 4 + without * 3 / 4)
+
+
+def test_a_few_texts_of_one_label_are_not_taken_for_information():
+    frequent = [[1]] * 55 + [[0]] * 45 + [[1]] * 45 + [[0]] * 55
+    rare = [[2], [2], [2], [3], [3], [3]]
+    data = labelled([*frequent, *rare], [0] * 100 + [1] * 100 + [0, 0, 0, 1, 1, 1])
+    plain = by_word(data, mutual_information(data))
+    found = by_word(data, type_scores(data, "mi", seed=0))
+    assert plain[1] < min(plain[2], plain[3])
+    assert found[1] > max(found[2], found[3])
 
 
 def test_with_unequal_labels_the_sign_of_the_rare_label_is_the_most_informative_word():

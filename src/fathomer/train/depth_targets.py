@@ -33,6 +33,10 @@ from fathomer.train.prepare import Prepared
 Scores = NDArray[np.float64]
 """A score for each word type, or for each running word; words with higher scores are read deeper."""
 
+PRIOR_TEXTS = 10
+"""Texts in which every word is taken to have occurred besides, with the labels as frequent as they are
+overall. Without them, a word that occurred three times in texts of one label is deeper than most, and the
+network learns to trust it: without the BiLSTM, MR falls from 77.4 to 68.5 % (docs/log.md)."""
 _BISECTIONS = 60
 _BLOCK = 10_000
 """Texts whose words are counted at a time, to bound memory."""
@@ -66,7 +70,7 @@ def with_depth_targets(prepared: Prepared) -> Prepared:
 def type_scores(data: LabelledTexts, target: DepthTarget, *, seed: int) -> Scores:
     """Return the scores of the word types."""
     if target == "mi":
-        return mutual_information(data)
+        return mutual_information(data, prior=PRIOR_TEXTS)
     return rarity(data) if target == "frequency" else random_scores(data, seed=seed)
 
 
@@ -77,16 +81,18 @@ def types_of(texts: EncodedTexts) -> tuple[NDArray[np.int32], int]:
     return np.where(ids >= 0, ids, known - 1 - ids), known + len(texts.unknown)
 
 
-def mutual_information(data: LabelledTexts) -> Scores:
+def mutual_information(data: LabelledTexts, *, prior: float = 0) -> Scores:
     """Return the mutual information, in nats, of the presence of each word's type with the label.
 
     If texts have several labels, each is a variable of its own, and the information is their sum.
+    ``prior`` is the number of texts by which the frequencies of labels, with a word and without it,
+    are drawn towards the overall ones.
     """
     types, num_types = types_of(data.texts)
     variables = data.targets[:, None] if data.targets.ndim == 1 else data.targets
     information = np.zeros(num_types)
     for labels in variables.T:
-        information += _information(types, data.texts.starts, labels, num_types)
+        information += _information(types, data.texts.starts, labels, num_types, prior)
     return information
 
 
@@ -95,23 +101,32 @@ def _information(
     starts: NDArray[np.int64],
     labels: NDArray[np.int64],
     num_types: int,
+    prior: float,
 ) -> Scores:
-    """Return H(label) - H(label | presence) of each type, given the label of each text."""
+    """Return how far the labels of texts with and without each type differ from those of all texts.
+
+    That is the mean Kullback-Leibler divergence, computed for labels that occur with a type (``rows``
+    and ``columns``) and, at once, for all others.
+    """
     from scipy.special import xlogy
 
     num_texts, num_labels = max(1, len(labels)), int(labels.max(initial=0)) + 1
     rows, columns, counts = _joint_counts(types, starts, labels, num_labels)
-    of_label = np.bincount(labels, minlength=num_labels) / num_texts
-    of_type = np.bincount(rows, weights=counts, minlength=num_types) / num_texts
-    present = counts / num_texts
-    absent = of_label[columns] - present
-    # A label that never occurs with a type adds the same to both entropies: only the others differ.
-    differences = xlogy(present, present) + xlogy(absent, absent)
-    differences -= xlogy(of_label[columns], of_label[columns])
-    gained = np.bincount(rows, weights=differences, minlength=num_types)
-    entropy = -xlogy(of_type, of_type) - xlogy(1 - of_type, 1 - of_type)
-    information: Scores = np.maximum(gained + entropy, 0)
-    return information
+    of_label = (np.bincount(labels, minlength=num_labels) / num_texts)[columns]
+    share_of_others = 1 - np.bincount(rows, of_label, num_types)
+    with_type = np.bincount(rows, counts, num_types)
+    information = np.zeros(num_types)
+    for texts, count, other_texts in (
+        (with_type, counts, 0),
+        (num_texts - with_type, num_texts * of_label - counts, num_texts),
+    ):
+        total = np.maximum(texts + prior, 1)
+        ratio = (count + prior * of_label) / (total[rows] * of_label)
+        ratio_of_others = (other_texts + prior) / total
+        of_others = share_of_others * xlogy(ratio_of_others, ratio_of_others)
+        divergence = np.bincount(rows, of_label * xlogy(ratio, ratio), num_types) + of_others
+        information += texts / num_texts * divergence
+    return np.maximum(information, 0)
 
 
 def _joint_counts(
