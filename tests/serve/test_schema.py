@@ -5,7 +5,8 @@ import pytest
 from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 from fathomer.serve.routes import create_app
-from tests.tiny import supervised_artifact
+from fathomer.train.fit import fit
+from tests.tiny import TINY, tiny_examples
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
@@ -15,7 +16,8 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 # words are read for contributions: at most 50 times 50 in each of the 20 texts. Nor can it express that
 # only a model with supervised depth accepts depth budgets.
 LIMITS = Limits(texts_per_request=20, characters_per_text=200, words_per_request=50_000)
-app = create_app(Predictor(supervised_artifact()), limits=LIMITS)
+RECIPE = TINY.updated({"model": {"depth": "supervised"}, "train": {"epochs": 1, "held_out": 0.3}})
+app = create_app(Predictor(fit(tiny_examples(), RECIPE).artifact), limits=LIMITS)
 schema = schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
