@@ -129,7 +129,7 @@ def test_bad_rows_of_csv_and_jsonl_are_answers_with_an_error(ray, work, predicto
     assert found["text"].to_pylist() == ["a good,\nfilm", "bad", "fine"]
     found = parquet.read_table("answers/b.jsonl.parquet")
     errors = found["error"].to_pylist()
-    assert errors[1].startswith("line 2: not JSON")
+    assert errors[1].startswith("line 2: not valid JSON")
     assert (errors[0], errors[2:]) == (None, ["no text", None])
     assert found["n"].to_pylist() == ["[1]", None, "2", None]
 

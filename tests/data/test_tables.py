@@ -79,3 +79,13 @@ def test_a_file_appears_only_when_it_is_complete(work):
     folder.delete("a.parquet")
     folder.delete("a.parquet")
     assert not folder.exists("a.parquet")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_separators_are_recognised_by_the_header_as_in_other_commands(work, delimiter):
+    (work / "a.csv").write_text(f"\ntext{delimiter}n\na, b{delimiter}1\n \nc{delimiter}2\n")
+    tables = find_tables("a.csv", "text")
+    assert tables.names == ["text", "n"]
+    [(table, errors)] = tables.read(tables.files["a.csv.parquet"], rows=10)
+    assert table.to_pydict() == {"text": ["a, b", "c"], "n": ["1", "2"]}
+    assert errors == [None, None]

@@ -29,6 +29,7 @@ def find_delimiter(path: Path, lines: Iterator[str]) -> tuple[str, Iterator[str]
     It is what the suffix says, unless that does not split the header and another character does.
     Excel's first line ``sep=;`` names it, too, and is replaced by a blank line.
     """
+    _raise_field_limit()
     blank = list[str]()
     header = next(lines, "")
     while header and not header.strip():
@@ -44,7 +45,6 @@ def find_delimiter(path: Path, lines: Iterator[str]) -> tuple[str, Iterator[str]
 
 
 def _count_columns(header: str, delimiter: str) -> int:
-    _raise_field_limit()
     return len(next(csv.reader([header], delimiter=delimiter), []))
 
 
@@ -72,8 +72,13 @@ def split_cells(
             if "unexpected end" in str(error):
                 problem = "a quoted field starts in this row and is never closed"
             raise file_error(path, problem, line) from None
-        if len(cells) > 1 or any(map(str.strip, cells)):
+        if has_content(cells):
             yield line, cells
+
+
+def has_content(cells: Sequence[str]) -> bool:
+    """Whether a row is more than a blank line."""
+    return len(cells) > 1 or any(map(str.strip, cells))
 
 
 def split_table(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
@@ -100,20 +105,26 @@ def split_table(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[st
 def parse_objects(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Parse one JSON object per line, each with its line number."""
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            problem = _JSON_LIST if line.strip() == "[" else f"not valid JSON ({reason})"
-            raise file_error(path, problem, number) from None
-        if isinstance(found, list):
-            raise file_error(path, _JSON_LIST, number)
-        if not isinstance(found, dict):
-            problem = f"expected a JSON object, found {line.strip()[:40]}"
-            raise file_error(path, problem, number)
-        yield number, found
+        if line.strip():
+            try:
+                yield number, parse_object(line)
+            except ValueError as error:
+                raise file_error(path, str(error), number) from None
+
+
+def parse_object(line: str) -> dict[str, Any]:
+    """Parse a line of a jsonl file; a ``ValueError`` says what is wrong with it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        problem = _JSON_LIST if line.strip() == "[" else f"not valid JSON ({reason})"
+        raise ValueError(problem) from None
+    if isinstance(found, list):
+        raise ValueError(_JSON_LIST)
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a JSON object, found {line.strip()[:40]}")
+    return found
 
 
 def json_value(path: Path, found: dict[str, Any], key: str, line: int) -> Any:

@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fathomer.data.csv_jsonl import find_delimiter, has_content, parse_object
 from fathomer.errors import DataError, MissingFileError
 from fathomer.open_files import format_suffix
 
@@ -184,17 +185,14 @@ class TextTables:
 
     def _read_csv(self, path: str, rows: int) -> Iterator[Chunk]:
         """Read a csv or tsv file as strings, row by row, so that a bad row spoils no other."""
-        delimiter = "\t" if format_suffix(Path(path)) == ".tsv" else ","
-        reader = csv.reader(_lines(self.folder.system, path, self.encoding), delimiter=delimiter)
-        next(reader, None)
+        table = _cells(self.folder.system, path, self.encoding)
+        next(table, None)
         found: list[dict[str, str | None]] = []
         errors: list[str | None] = []
-        for cells in reader:
-            if not cells:
-                continue
+        for line, cells in table:
             error = None
             if len(cells) != len(self.names):
-                error = f"line {reader.line_num}: {len(cells)} columns, expected {len(self.names)}"
+                error = f"line {line}: {len(cells)} columns, expected {len(self.names)}"
             found.append(dict(zip(self.names, cells, strict=False)))
             errors.append(error)
             if len(found) == rows:
@@ -207,15 +205,22 @@ class TextTables:
 def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
     """Return the values of a line of JSON as strings, and what is wrong with it."""
     try:
-        values = json.loads(line)
+        values = parse_object(line)
     except ValueError as error:
-        return {}, f"line {number}: not JSON ({error})"
-    if not isinstance(values, dict):
-        return {}, f"line {number}: not a JSON object"
+        return {}, f"line {number}: {error}"
     return {
         name: value if value is None or isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }, None
+
+
+def _cells(system: Any, path: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the header and the rows of a csv or tsv file, each with the line on which it ends."""
+    delimiter, lines = find_delimiter(Path(path), _lines(system, path, encoding))
+    reader = csv.reader(lines, delimiter=delimiter)
+    for cells in reader:
+        if has_content(cells):
+            yield reader.line_num, cells
 
 
 def _lines(system: Any, path: str, encoding: str) -> Iterator[str]:
@@ -295,12 +300,12 @@ def _schema(system: Any, path: str, encoding: str) -> Any:
     try:
         if kind == ".parquet":
             return pyarrow.parquet.read_schema(path, filesystem=system).remove_metadata()
-        lines = _lines(system, path, encoding)
         if kind == ".jsonl":
+            lines = _lines(system, path, encoding)
             values = (_parsed(line, 1)[0] for line in lines if line.strip())
             names = list(next((each for each in values if each), {}))
         else:
-            names = next(csv.reader(lines, delimiter="\t" if kind == ".tsv" else ","), [])
+            names = next(_cells(system, path, encoding), (0, []))[1]
     except (pyarrow.ArrowException, OSError, csv.Error, LookupError) as error:
         raise DataError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
     return pyarrow.schema([(name, pyarrow.string()) for name in names])
