@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2**31 - 1
 """Size limit of an ONNX file."""
-_DEPTH = (
-    "adaptive: each word's depth is selected inside the graph, the loop over layers ends with the "
-    "deepest word of the batch, and a word that has stopped takes part in no matrix product"
-)
+_DEPTH = "adaptive depth: the graph selects it and skips words that have stopped"
 
 
 class Exported(NamedTuple):
