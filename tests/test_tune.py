@@ -11,16 +11,15 @@ import pytest
 
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, MissingExtraError, TrainingError
+from fathomer.search_space import SIZES, fitting_sizes, megabytes
 from fathomer.train.fit import fit
 from fathomer.train.prepare import prepare
 from fathomer.tune import (
-    SIZES,
+    FEW_EPOCHS,
     SearchResult,
     Trial,
     fingerprint,
-    fitting_sizes,
     measure_seconds,
-    megabytes,
     rounds,
     tune,
 )
@@ -262,9 +261,16 @@ def slow_machine(monkeypatch):
 
 
 def test_trials_get_more_texts_in_every_round(slow_machine):
-    assert rounds(LARGE, QUICK, 1.0) == pytest.approx([1 / 6])  # a third of it: too few texts
-    assert rounds(LARGE, QUICK, 100.0) == pytest.approx([1 / 9, 1 / 3, 1])
-    assert rounds(tiny_examples(), QUICK, 0.001) == [1.0]
+    assert rounds(LARGE, QUICK, 1.0) == (pytest.approx([0.1]), 1)  # a third of it: too few texts
+    assert rounds(LARGE, QUICK, 100.0) == (pytest.approx([1 / 9, 1 / 3, 1]), 1)
+    assert rounds(tiny_examples(), QUICK, 0.001) == ([1.0], 1)
+
+
+def test_with_little_time_trials_have_fewer_epochs_and_fewer_texts(slow_machine):
+    recipe = QUICK.updated({"train": {"epochs": 20}})
+    shares, epochs = rounds(LARGE, recipe, 2.5)
+    assert (shares, epochs) == (pytest.approx([0.5 / 3, 0.5]), 10)  # a quarter of the whole
+    assert rounds(LARGE, recipe, 0.001)[1] == FEW_EPOCHS
 
 
 def test_the_time_of_a_training_is_extrapolated_from_one_epoch_on_few_texts(monkeypatch):
@@ -299,14 +305,32 @@ def test_many_settings_are_tried_and_the_first_is_never_given_up(tmp_path, monke
     assert found.share == 1.0
 
 
+def test_a_trial_that_is_far_slower_than_the_first_is_given_up(tmp_path, monkeypatch):
+    """The first trial takes 10 seconds, the second 25 and finishes no epoch in 20."""
+    now, calls = [0.0], []
+
+    def slow(*arguments, watch, **options):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        now[0] += 10 if len(calls) == 1 else 25
+        return fit(*arguments, watch=watch, **options)
+
+    monkeypatch.setattr("fathomer.tune.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fathomer.tune.fit", slow)
+    found = tune(tiny_examples(), QUICK, minutes=60, journal=tmp_path / "trials")
+    assert [trial.number for trial in found.trials] == [0]
+    assert (len(calls), found.interrupted) == (3, True)
+
+
 def test_a_search_without_a_recipe_starts_from_the_automatic_settings(run, tmp_path, clock):
     write_csv(tmp_path / "data.csv", tiny_examples())
     small = ("--set", "train.epochs=1", "--set", "model.hidden_size=20")
     code, out, err = run("tune", "data.csv", "--minutes", "0.5", *small)
     assert code == 0, err
     first = next(line for line in out.splitlines() if line.split()[0] == "1")
-    assert first.split()[5:] == ["0.001", "200", "20", "3", "0.3", "0.3"]
-    assert " settings tried on up to 100% of the training texts: " in out
+    assert first.split()[5:] == ["0.001", "200", "20", "3", "0.3,", "0.3"]
+    assert " settings tried, 1 epoch on up to 100% of the texts: " in out
     found = Recipe.from_toml(tmp_path / "tuned.toml")
     assert (found.train.keep, found.model.ngrams) == ("last", True)
 

@@ -17,14 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-
 from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples, split_stratified
 from fathomer.errors import ConfigError, DataError, TrainingError, require
 from fathomer.model.interface import DirectNetwork
-from fathomer.model.registry import MODELS, build_shapes
+from fathomer.model.registry import MODELS
+from fathomer.search_space import fitting_sizes, megabytes, nearest_settings, suggest
 from fathomer.text.sources import checksum_of
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.fit import Fitted, fit
@@ -34,19 +33,14 @@ from fathomer.train.prepare import prepare
 if TYPE_CHECKING:
     import optuna
 
-SHARE_OF_FIRST = 0.25
-"""Share of the time that the first trial may take; if it would take longer, it gets fewer texts."""
+SHARE_OF_FIRST = 0.15
+"""Share of the time that the first trial may take; if it would take longer, it gets less to learn."""
+PATIENCE = 2.0
+"""A round of a trial may take this many times as long as that of the first trial."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
 FEW_TEXTS = 100  # in the smallest round
-SIZES = range(20, 401, 20)
-"""Hidden sizes to search."""
-LEARNING_RATES = (1e-4, 2e-2)
-BATCH_WORDS = (100, 5000)
-MAX_DEPTH = 9
-MAX_DROPOUT = 0.6
-DROPOUTS_PER_UNIT = 20
-"""Dropout is searched in steps of 0.05."""
+FEW_EPOCHS = 3
 
 
 class Trial(NamedTuple):
@@ -73,6 +67,8 @@ class SearchResult(NamedTuple):
     """Settings that were tried, including those that were given up."""
     share: float = 1.0
     """Share of the training texts that the best trials were trained on."""
+    epochs: int = 1
+    """Epochs of each trial."""
     held_out: int = 1
     """Texts that the trials were scored on."""
 
@@ -112,19 +108,20 @@ def tune(
         examples, fraction=recipe.train.held_out, seed=recipe.train.seed
     )
     deadline = time.monotonic() + 60 * minutes
-    shares = study.user_attrs.get("shares") or rounds(texts, recipe, minutes)
-    study.set_user_attr("shares", shares)
-    parts = {share: split_stratified(texts, fraction=1 - share, seed=0)[0] for share in shares}
+    shares, epochs = study.user_attrs.get("rounds") or rounds(texts, recipe, minutes)
+    study.set_user_attr("rounds", (shares, epochs))
+    parts = [split_stratified(texts, fraction=1 - share, seed=0)[0] for share in shares]
+    short = recipe.updated({"train": {"epochs": epochs}})
 
-    def train(part: Examples, settings: Recipe) -> Fitted:
-        watch = partial(_until, deadline)
+    def train(part: Examples, settings: Recipe, seconds: float) -> Fitted:
+        watch = partial(_until, min(deadline, time.monotonic() + seconds))
         return fit(part, settings, held_out=held_out, vectors=vectors, watch=watch)
 
     interrupted = False
     try:
         while time.monotonic() < deadline and not interrupted:
             trial = study.ask()
-            settings = recipe.with_values(suggest(trial, sizes))
+            settings = short.with_values(suggest(trial, sizes))
             interrupted = _run_trial(study, trial, settings, parts, train, deadline)
             if report and _is_complete(study.trials[trial.number]):
                 report(_trial(study.trials[trial.number]))
@@ -133,19 +130,25 @@ def tune(
     except KeyboardInterrupt:
         interrupted = True
     tried = sum(bool(trial.intermediate_values) for trial in study.trials)
-    return SearchResult(_best_first(study, max_mb), interrupted, tried, max(shares), len(held_out))
+    trials = _best_first(study, max_mb)
+    return SearchResult(trials, interrupted, tried, shares[-1], epochs, len(held_out))
 
 
-def rounds(texts: Examples, recipe: Recipe, minutes: float) -> list[float]:
-    """Return the shares of the texts in the rounds of a trial, so that the first trial is in time."""
+def rounds(texts: Examples, recipe: Recipe, minutes: float) -> tuple[list[float], int]:
+    """Return the shares of the texts in the rounds of a trial, and the epochs of each.
+
+    If time is short, both are reduced by about the same factor, so that the first trial is in time.
+    """
+    epochs = recipe.train.epochs
     if len(texts) < REDUCTION * FEW_TEXTS:
-        return [1.0]
+        return [1.0], epochs
     all_rounds = REDUCTION / (REDUCTION - 1) * measure_seconds(texts, recipe)
-    affordable = SHARE_OF_FIRST * 60 * minutes / all_rounds
-    shares = [min(1.0, max(affordable, FEW_TEXTS / len(texts)))]
+    affordable = min(1.0, SHARE_OF_FIRST * 60 * minutes / all_rounds)
+    fewer = min(epochs, max(FEW_EPOCHS, round(epochs * math.sqrt(affordable))))
+    shares = [min(1.0, max(affordable * epochs / fewer, FEW_TEXTS / len(texts)))]
     while shares[0] / REDUCTION * len(texts) >= FEW_TEXTS:
         shares.insert(0, shares[0] / REDUCTION)
-    return shares
+    return shares, fewer
 
 
 def measure_seconds(texts: Examples, recipe: Recipe) -> float:
@@ -162,28 +165,38 @@ def _run_trial(
     study: "optuna.Study",
     trial: "optuna.Trial",
     recipe: Recipe,
-    parts: dict[float, Examples],
-    train: Callable[[Examples, Recipe], Fitted],
+    parts: list[Examples],
+    train: Callable[[Examples, Recipe, float], Fitted],
     deadline: float,
 ) -> bool:
     """Train and score one model, on more and more texts; return whether Ctrl-C stopped it early."""
     states = require("optuna", "tune").trial.TrialState
-    started, is_first = time.monotonic(), not any(map(_is_complete, study.trials))
-    for number, (share, part) in enumerate(parts.items()):
+    first_seconds = study.user_attrs.get("seconds")  # those of the first trial, by round
+    limits = [PATIENCE * each for each in first_seconds or [math.inf] * len(parts)]
+    started, seconds = time.monotonic(), list[float]()
+    for number, (part, limit) in enumerate(zip(parts, limits, strict=True)):
         try:
-            fitted = train(part, recipe)
+            fitted = train(part, recipe, limit)
         except TrainingError:  # these settings diverge; others may not
             study.tell(trial, state=states.FAIL)
             return False
+        except _OutOfTime:
+            if time.monotonic() >= deadline:
+                raise
+            study.tell(trial, state=states.PRUNED)  # far slower than the first
+            return False
+        seconds.append(time.monotonic() - started - sum(seconds))
         trial.report(fitted.artifact.metrics["held_out"]["micro_f1"], REDUCTION**number)
-        last, out_of_time = share == max(parts), time.monotonic() >= deadline
+        last, out_of_time = part is parts[-1], time.monotonic() >= deadline
         behind = trial.should_prune()  # also notes the score, with which later trials are compared
-        if not last and not is_first and (out_of_time or behind):
+        if not last and first_seconds and (out_of_time or behind):
             study.tell(trial, state=states.PRUNED)
             return fitted.interrupted
         if last or out_of_time or fitted.interrupted:
             break
-    _record(study, trial, fitted.artifact, time.monotonic() - started)
+    _record(study, trial, fitted.artifact, sum(seconds))
+    if not first_seconds and last:
+        study.set_user_attr("seconds", seconds)
     return fitted.interrupted
 
 
@@ -242,72 +255,6 @@ def fingerprint(examples: Examples, recipe: Recipe, vectors: Path | None) -> str
     digest = hashlib.sha256(json.dumps(shared).encode())
     examples.update_digest(digest)
     return digest.hexdigest()[:16]
-
-
-def suggest(trial: "optuna.Trial", sizes: range) -> dict[str, Any]:
-    """Return the settings that optuna suggests for a trial."""
-
-    def dropout(name: str) -> float:
-        return trial.suggest_float(name, 0.0, MAX_DROPOUT, step=1 / DROPOUTS_PER_UNIT)
-
-    return {
-        "train.learning_rate": trial.suggest_float(
-            "train.learning_rate", *LEARNING_RATES, log=True
-        ),
-        "train.batch_words": trial.suggest_int("train.batch_words", *BATCH_WORDS, log=True),
-        "model.hidden_size": trial.suggest_int(
-            "model.hidden_size", sizes[0], sizes[-1], step=sizes.step
-        ),
-        "model.max_depth": trial.suggest_int("model.max_depth", 1, MAX_DEPTH),
-        "model.word_dropout": dropout("model.word_dropout"),
-        "model.hidden_dropout": dropout("model.hidden_dropout"),
-    }
-
-
-def nearest_settings(recipe: Recipe, sizes: range) -> dict[str, Any]:
-    """Return the recipe's own settings, moved to the nearest values in the search space."""
-
-    def dropout(value: float) -> float:
-        return min(round(value * DROPOUTS_PER_UNIT) / DROPOUTS_PER_UNIT, MAX_DROPOUT)
-
-    model, training = recipe.model, recipe.train
-    return {
-        "train.learning_rate": _clamped(training.learning_rate, *LEARNING_RATES),
-        "train.batch_words": _clamped(training.batch_words, *BATCH_WORDS),
-        "model.hidden_size": min(sizes, key=lambda size: abs(size - model.hidden_size)),
-        "model.max_depth": min(model.max_depth, MAX_DEPTH),
-        "model.word_dropout": dropout(model.word_dropout),
-        "model.hidden_dropout": dropout(model.hidden_dropout),
-    }
-
-
-def _clamped(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
-
-
-def fitting_sizes(recipe: Recipe, max_mb: float | None) -> range:
-    """Return the hidden sizes whose models are within the size limit."""
-    sizes = [size for size in SIZES if max_mb is None or _megabytes_at(recipe, size) <= max_mb]
-    if not sizes:
-        raise ConfigError(
-            f"no model fits in {max_mb:g} MB; with {recipe.model.vocab_size:,} known words, the "
-            f"smallest takes {_megabytes_at(recipe, SIZES[0]):.2g} MB: raise --max-mb, or lower "
-            "text.max_vocabulary or model.word_size"
-        )
-    return SIZES[: len(sizes)]
-
-
-def _megabytes_at(recipe: Recipe, hidden_size: int) -> float:
-    return megabytes(
-        recipe.updated({"model": {"hidden_size": hidden_size, "max_depth": MAX_DEPTH}})
-    )
-
-
-def megabytes(recipe: Recipe) -> float:
-    """Return the size of the weights, computed without allocating them."""
-    network = build_shapes(recipe.model, max_chars=recipe.text.max_chars)
-    tensors: list[torch.Tensor] = list(network.state_dict().values())
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors) / 1e6
 
 
 def _until(deadline: float, events: Iterable[Event]) -> Iterator[Event]:

@@ -121,7 +121,8 @@ def _learned(result: "SearchResult", objective: str) -> str:
     """Return a line about what the search has found out."""
     best, first = result.best, min(result.trials, key=lambda trial: trial.number)
     settings = "1 setting" if result.tried == 1 else f"{result.tried} settings"
-    tried = f"{settings} tried on up to {result.share:.0%} of the training texts"
+    epochs = "1 epoch" if result.epochs == 1 else f"{result.epochs} epochs"
+    tried = f"{settings} tried, {epochs} on up to {result.share:.0%} of the texts"
     if best.number == first.number:
         return f"{tried}: none is clearly better than those of trial {first.number + 1}"
     changes = [
@@ -138,10 +139,12 @@ def _shown(value: float) -> str:
 
 
 def _print_trials(trials: "list[Trial]", objective: str) -> None:
-    """Print a table of the trials, best first."""
-    names = [name.partition(".")[2] for name in trials[0].settings]
+    """Print a table of the trials, best first, in at most 80 columns."""
     print_table(
-        ["trial", objective, "depth", "MB", "seconds", *names],
+        [
+            *("trial", objective, "depth", "MB", "seconds"),
+            *("rate", "batch", "hidden", "max depth", "dropout"),
+        ],
         [
             [
                 str(trial.number + 1),
@@ -149,7 +152,12 @@ def _print_trials(trials: "list[Trial]", objective: str) -> None:
                 f"{trial.mean_depth:.2f}",
                 f"{trial.megabytes:.1f}",
                 f"{trial.seconds:.0f}",
-                *map(_shown, trial.settings.values()),
+                f"{trial.settings['train.learning_rate']:.2g}",
+                f"{trial.settings['train.batch_words']}",
+                f"{trial.settings['model.hidden_size']}",
+                f"{trial.settings['model.max_depth']}",
+                f"{trial.settings['model.word_dropout']:g}, "
+                f"{trial.settings['model.hidden_dropout']:g}",
             ]
             for trial in trials
         ],
