@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -131,6 +132,12 @@ def training(
     number: Annotated[
         int, typer.Option(metavar="N", min=2, max=512, help="Processes, and threads, to compare.")
     ] = 2,
+    hidden_size: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Hidden size; the paper's is 400.")
+    ] = 400,
+    batch_words: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Words per batch, of all processes together.")
+    ] = 2000,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the results as JSON.")
     ] = None,
@@ -138,13 +145,13 @@ def training(
 ) -> None:
     """Compare training on several processes with one process and with several threads.
 
-    Example: python -m benchmarks training --number 2 --out training.json
+    Example: python -m benchmarks training --batch-words 8000 --out training.json
     """
     from benchmarks.training import COMPLETE, QUICK, measure_training
     from fathomer.files import write_atomically
 
     _check_outputs(out, None)
-    plan = QUICK if quick else COMPLETE
+    plan = replace(QUICK if quick else COMPLETE, hidden_size=hidden_size, batch_words=batch_words)
     found = measure_training(plan, number=number, report=messages_console().print)
     if out:
         write_atomically(out, json.dumps(found, indent=1) + "\n")

@@ -5,14 +5,16 @@ import json
 from benchmarks import training
 from benchmarks.training import TrainingCase, TrainingPlan
 
-SMALL = TrainingPlan(hidden_size=8, max_depth=2, batch_words=600, vocabulary=500, steps=2, rounds=1)
+SMALL = TrainingPlan(max_depth=2, vocabulary=500, steps=2, rounds=1)
+SIZES = ("--hidden-size", "8", "--batch-words", "600")
 
 
 def test_one_process_and_several_are_measured_in_turns(bench, monkeypatch):
     monkeypatch.setattr(training, "QUICK", SMALL)
-    code, out, err = bench("training", "--quick", "--json", "--out", "found.json")
+    code, out, err = bench("training", "--quick", *SIZES, "--json", "--out", "found.json")
     assert code == 0, err
     found = json.loads(out)
+    assert (found["plan"]["hidden_size"], found["plan"]["batch_words"]) == (8, 600)
     assert [(row["processes"], row["threads"]) for row in found["rows"]] == [(1, 1), (1, 2), (2, 1)]
     assert all(row["words_per_second"] > 0 for row in found["rows"])
 
