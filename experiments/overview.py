@@ -16,11 +16,13 @@ SYSTEMS = {
     "S-LSTM": "s-lstm",
     "TF-IDF": "tfidf",
 }
+_REFERENCES = ("Fathomer", "TF-IDF")
+"""Systems that every row has, if they were run at all."""
 _NOTE = (
     "Test accuracy in percent, with the number of trainings in brackets where there are several per corpus. "
     "*As published*: the paper's network, trained with our settings. *Fathomer*: what `fathomer train` makes "
     "without any setting. Means are over the domains of amazon16, or the folds of a cross validation, that all "
-    "systems of the row were run on."
+    "systems of the row were run on; systems that were run on fewer domains have a row of their own."
 )
 
 
@@ -29,30 +31,41 @@ def overview(runs: Sequence[Run]) -> Table:
     families: dict[str, list[str]] = {}
     for corpus in CORPORA:
         families.setdefault(family_of(corpus), []).append(corpus)
-    rows = [row for name, corpora in families.items() if (row := _row(runs, name, corpora))]
+    rows = [row for name, corpora in families.items() for row in _rows(runs, name, corpora)]
     header = ["corpus", "paper", *SYSTEMS]
     return Table("overview", "Accuracy at a glance", header, rows, _NOTE)
 
 
-def _row(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[str] | None:
+def _rows(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[list[str]]:
+    """Return a row for each set of corpora that some systems were run on, the largest first."""
     found = {
         title: {c: group for c in corpora if (group := find_group(runs, c, model))}
         for title, model in SYSTEMS.items()
     }
-    present = [groups for groups in found.values() if groups]
-    if not present:
-        return None
-    common = sorted(set.intersection(*({*groups} for groups in present)))
-    if not common:
-        return None
+    references = [{*found[title]} for title in _REFERENCES if found[title]]
+    sets = {
+        frozenset(set.intersection({*groups}, *references)) for groups in found.values() if groups
+    }
+    rows = []
+    for common in sorted(sets, key=lambda each: (-len(each), sorted(each))):
+        if common:
+            name = family if len(corpora) == 1 else f"{family} ({len(common)} of {len(corpora)})"
+            rows.append([name, *_cells(found, sorted(common))])
+    return rows
+
+
+def _cells(found: dict[str, dict[str, Group]], common: Sequence[str]) -> list[str]:
+    """Return the figure of the paper, and those of the systems that were run on all the corpora."""
     theirs = [published().accuracies(corpus)["fathomer"] for corpus in common]
-    name = family if len(corpora) == 1 else f"{family} ({len(common)} of {len(corpora)})"
-    shared = {c: _folds([groups[c] for groups in present]) for c in common}
+    shown = {title: groups for title, groups in found.items() if {*common} <= {*groups}}
+    shared = {c: _folds([groups[c] for groups in shown.values()]) for c in common}
     cells = [
-        _cell([_of_folds(groups[c], shared[c]) for c in common if c in groups])
-        for groups in found.values()
+        _cell([_of_folds(shown[title][c], shared[c]) for c in common])
+        if title in shown
+        else NOTHING
+        for title in found
     ]
-    return [name, f"{mean(theirs):.1f}", *cells]
+    return [f"{mean(theirs):.1f}", *cells]
 
 
 def _folds(groups: Sequence[Group]) -> set[int]:

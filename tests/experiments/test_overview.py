@@ -36,6 +36,17 @@ def test_domains_are_averaged_where_all_systems_of_the_row_were_run():
     assert row == ["amazon16 (2 of 16)", "89.9", "85.0", "–", "–", "–", "70.0"]
 
 
+def test_a_system_that_was_run_on_fewer_domains_has_a_row_of_its_own():
+    domains = {"dvd": 80, "toys": 90, "mr": 70}
+    runs = [fake(f"amazon16/{n}", settings=DEFAULT, right=right) for n, right in domains.items()]
+    runs += [fake(f"amazon16/{name}", "tfidf", right=60) for name in domains]
+    runs.append(fake("amazon16/toys", "bilstm", right=85))
+    assert [[row[0], *row[3:]] for row in overview(runs).rows] == [
+        ["amazon16 (3 of 16)", "80.0", "–", "–", "60.0"],
+        ["amazon16 (1 of 16)", "90.0", "85.0", "–", "60.0"],
+    ]
+
+
 def test_folds_are_averaged_where_all_systems_of_the_row_were_run():
     runs = [fake("mr", "tfidf", fold=fold, folds=10, right=70 + fold) for fold in (1, 2, 3)]
     runs.append(fake("mr", fold=2, folds=10, right=80))
