@@ -133,10 +133,10 @@ def find_group(
 
 
 def find_pair(
-    runs: Sequence[Run], corpus: str, rival: str, **settings: Any
+    runs: Sequence[Run], corpus: str, rival: str, *, model: str = "fathomer", **settings: Any
 ) -> tuple[Group, Group] | None:
     """Return our runs and a rival's (or ours, changed) with equal settings, or None."""
-    ours = find_group(runs, corpus, "fathomer")
+    ours = find_group(runs, corpus, model)
     theirs = find_group(runs, corpus, rival, like=ours, **settings) if ours else None
     return (ours, theirs) if ours and theirs else None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import mean
 
 from experiments.comparison import RESAMPLES, Comparison, compare, holm, shown_p
@@ -160,16 +161,18 @@ def significance(runs: Sequence[Run]) -> Table:
     if len({family_of(run.corpus) for run in runs}) > 1:
         parts["all, together"] = list(CORPORA)
     found = [
-        (name, model, pairs, comparison)
+        ([name, model, rival], pairs, comparison)
         for name, corpora in parts.items()
-        for model in _models(runs, corpora)[1:]
-        if (pairs := [pair for c in corpora if (pair := find_pair(runs, c, model))])
+        for model, rival in combinations(dict.fromkeys([BY_DEFAULT, *_models(runs, corpora)]), 2)
+        if model in ("fathomer", BY_DEFAULT)
+        and (pairs := [p for c in corpora if (p := find_pair(runs, c, rival, model=model))])
         and (comparison := compare(*pairs))
     ]
     corrected = holm([comparison.p for *_, comparison in found])
     rows = [_comparison(*each, p) for each, p in zip(found, corrected, strict=True)]
     header = [
         "corpus",
+        "ours",
         "rival",
         "texts",
         "runs",
@@ -192,8 +195,7 @@ def significance(runs: Sequence[Run]) -> Table:
 
 
 def _comparison(
-    name: str,
-    model: str,
+    names: list[str],
     pairs: Sequence[tuple[Group, Group]],
     found: Comparison,
     corrected: float,
@@ -201,14 +203,14 @@ def _comparison(
     """Return the row that compares our model with a rival on some corpora."""
     verdict = "no difference shown"
     if corrected < 0.05:
-        verdict = "ours is better" if found.gain > 0 else "ours is worse"
+        verdict = "better" if found.gain > 0 else "worse"
     if found.gain > 0 and any(theirs.undertrained for _, theirs in pairs):
         verdict = "rival has not learned"
     bounds = f"{100 * found.low:+.2f} to {100 * found.high:+.2f}"
     ours, theirs = (group.mean("parameters") for group in pairs[0])
     size = f"{theirs / ours:.2f}" if theirs else NOTHING
     cells = [f"{found.texts:,}", str(found.runs), size, f"{100 * found.gain:+.2f}"]
-    return [name, model, *cells, bounds, shown_p(found.p), shown_p(corrected), verdict]
+    return [*names, *cells, bounds, shown_p(found.p), shown_p(corrected), verdict]
 
 
 def _models(runs: Sequence[Run], corpora: Sequence[str]) -> list[str]:
