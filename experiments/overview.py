@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from experiments.groups import BY_DEFAULT, Group, family_of, find_group
+from experiments.comparison import compare
+from experiments.groups import BY_DEFAULT, Group, family_of, find_group, find_pair
 from experiments.published import published
 from experiments.runs import Run
 from experiments.tables import NOTHING, Table
@@ -15,6 +16,11 @@ SYSTEMS = {
     "BiLSTM": "bilstm",
     "S-LSTM": "s-lstm",
     "TF-IDF": "tfidf",
+}
+_NAMES = {
+    "as published": "the paper's network",
+    "BiLSTM": "a three-layer BiLSTM",
+    "S-LSTM": "the S-LSTM",
 }
 _REFERENCES = ("Fathomer", "TF-IDF")
 """Systems that every row has, if they were run at all."""
@@ -66,6 +72,24 @@ def _cells(found: dict[str, dict[str, Group]], common: Sequence[str]) -> list[st
         for title in found
     ]
     return [f"{mean(theirs):.1f}", *cells]
+
+
+def standing(runs: Sequence[Run]) -> list[str]:
+    """Return a line for each other system that says how far our default model is ahead or behind."""
+    lines = []
+    for title, model in SYSTEMS.items():
+        pairs = [p for c in CORPORA if (p := find_pair(runs, c, model, model=BY_DEFAULT))]
+        if model == BY_DEFAULT or not pairs or not (found := compare(*pairs)):
+            continue
+        ahead = sum(ours.mean("accuracy") > theirs.mean("accuracy") for ours, theirs in pairs)
+        side = "ahead of" if found.gain > 0 else "behind"
+        weak = "" if found.significant else ", which may be chance"
+        lines.append(
+            f"- Fathomer is {abs(100 * found.gain):.1f} points {side} {_NAMES.get(title, title)} on average "
+            f"(95 %: {100 * found.low:+.1f} to {100 * found.high:+.1f}){weak}, and ahead on {ahead} of "
+            f"the {len(pairs)} corpora or domains where both were run."
+        )
+    return lines
 
 
 def _folds(groups: Sequence[Group]) -> set[int]:

@@ -12,7 +12,7 @@ from experiments.claims import RULE, Claim, all_claims
 from experiments.depth_report import analysis_section, depths_table, relative_link
 from experiments.figures import draw_figures, figure_tables
 from experiments.groups import MARKS, family_of, find_group
-from experiments.overview import overview
+from experiments.overview import overview, standing
 from experiments.published import published
 from experiments.runs import Run, read_runs
 from experiments.tables import NOTHING, Table, significance, table1, table2, table3
@@ -35,6 +35,7 @@ The paper's figures next to those of {count} runs of this implementation. This p
 `{folder}` by `python -m experiments report`; do not edit it.{first}
 
 {overview}
+{standing}
 ## What was and was not reproduced
 
 Quotation marks enclose the paper's claims, in our words.
@@ -71,6 +72,7 @@ def results_page(results: Path, *, beside: Path) -> str:
         folder=relative_link(results, beside),
         first=_first_results(results, beside),
         overview=overview(runs).to_markdown(),
+        standing="".join(f"{line}\n" for line in standing(runs)),
         summary="\n".join([*_summary(claims), *_gaps(runs)]),
         rule=RULE,
         claims="\n".join(rows),

@@ -1,6 +1,6 @@
 """The first table of RESULTS.md."""
 
-from experiments.overview import overview
+from experiments.overview import overview, standing
 from tests.experiments.fakes import fake
 
 DEFAULT = {"model.max_depth": 3, "model.ngrams": True}
@@ -51,6 +51,20 @@ def test_folds_are_averaged_where_all_systems_of_the_row_were_run():
     runs = [fake("mr", "tfidf", fold=fold, folds=10, right=70 + fold) for fold in (1, 2, 3)]
     runs.append(fake("mr", fold=2, folds=10, right=80))
     assert overview(runs).rows == [["mr", "83.4", "80.0", "–", "–", "–", "72.0"]]
+
+
+def test_lines_say_where_the_default_model_stands():
+    runs = [fake(settings=DEFAULT, right=94), fake(model="tfidf", right=80)]
+    runs += [fake("imdb", settings=DEFAULT, right=90), fake("imdb", "tfidf", right=92)]
+    runs.append(fake(model="bilstm", right=95))
+    bilstm, tfidf = standing(runs)
+    assert bilstm.startswith(
+        "- Fathomer is 1.0 points behind a three-layer BiLSTM on average (95 %"
+    )
+    assert "which may be chance, and ahead on 0 of the 1 corpora" in bilstm
+    assert tfidf.startswith("- Fathomer is 6.0 points ahead of TF-IDF on average (95 %: +")
+    assert tfidf.endswith("), and ahead on 1 of the 2 corpora or domains where both were run.")
+    assert standing([]) == []
 
 
 def test_without_runs_there_are_no_rows():
