@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -90,7 +90,11 @@ class FastText(Depthless, DirectNetwork):
         weights: NDArray[np.float32] | None = None,
         held_out: LabelledArrays | None = None,  # noqa: ARG002 (it has no setting to choose)
     ) -> None:
-        """Fit the model to all texts, on one thread, because two give different models each time."""
+        """Fit the model to all texts, on one thread, because two give different models each time.
+
+        The package takes its steps in the order of the file, and learns little if the texts are
+        sorted by label, so they are shuffled.
+        """
         if weights is not None:
             raise ConfigError("the model fasttext does not support weights; leave them out")
         package = require("fasttext", "fasttext")
@@ -98,10 +102,9 @@ class FastText(Depthless, DirectNetwork):
             corpus, file = Path(folder, "corpus.txt"), Path(folder, "model.bin")
             unknown = torch.from_numpy(texts.unknown.copy())
             with corpus.open("w", encoding="utf-8", newline="\n") as stream:
-                for target, line in zip(
-                    targets.tolist(), self.lines(texts.ids, texts.lengths, unknown), strict=True
-                ):
-                    stream.write(f"{LABEL}{target} {line}\n")
+                order = np.random.default_rng(seed).permutation(len(targets))
+                for place, line in zip(order, self.lines(texts, order, unknown), strict=True):
+                    stream.write(f"{LABEL}{targets[place]} {line}\n")
             learned = package.train_supervised(
                 input=str(corpus),
                 dim=SIZE,
@@ -119,18 +122,13 @@ class FastText(Depthless, DirectNetwork):
         self.load_tensors({"spellings": self.spellings, **read_model_file(content)})
 
     def lines(
-        self,
-        ids: NDArray[np.integer[Any]],
-        lengths: NDArray[np.int64],
-        unknown: UInt8[Tensor, "K C"],
+        self, texts: EncodedTexts, order: NDArray[np.int64], unknown: UInt8[Tensor, "K C"]
     ) -> Iterator[str]:
-        """Return each text as a line of its words."""
+        """Return the texts, in some order, each as a line of its words."""
         known, others = written(self.spellings), written(unknown)
-        start = 0
-        for length in lengths.tolist():
-            words = ids[start : start + length].tolist()
+        for start, end in zip(texts.starts[order], texts.starts[order + 1], strict=True):
+            words = texts.ids[start:end].tolist()
             yield " ".join(known[word] if word >= 0 else others[-1 - word] for word in words)
-            start += length
 
     def classify(self, batch: WordBatch) -> Float[Tensor, "B labels"]:
         """Return the logits of a batch."""
