@@ -6,12 +6,14 @@ JSON in one file; what is already there is not repeated.
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +24,7 @@ from experiments.compare_vectors import ENCODER
 from experiments.figures import new_figure, save_figure
 from experiments.groups import family_of
 from experiments.runs import read_lines
+from experiments.tables import Table
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples, split_stratified
 from fathomer.data.opening import Dataset
@@ -35,6 +38,8 @@ from fathomer.train.fit import fit
 
 FATHOMER, BILSTM, TFIDF, FASTTEXT = "Fathomer", "BiLSTM", "TF-IDF", "fastText"
 MINILM, STATIC = "MiniLM + regression", "wordllama + regression"
+TIMED_SECONDS = 1.0
+Answers = TypeVar("Answers")
 MODELS = {FATHOMER: "fathomer", BILSTM: "bilstm", TFIDF: "tfidf", FASTTEXT: "fasttext"}
 SYSTEMS = (*MODELS, MINILM, STATIC)
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
@@ -111,11 +116,9 @@ def _measure_model(
         predictor = load(Path(folder, "model"))
     texts = list(test.texts)
     predictor.predict(texts[:BATCH_TEXTS])
-    began = time.perf_counter()
-    answers = predictor.predict(texts)
-    speed = len(texts) / (time.perf_counter() - began)
+    answers, answered = _timed(lambda: predictor.predict(texts))
     right = [answer.label == label for answer, label in zip(answers, labels_of(test), strict=True)]
-    return float(np.mean(right)), seconds, speed, stored / 1e6
+    return float(np.mean(right)), seconds, len(texts) / answered, stored / 1e6
 
 
 def _measure_embedding(
@@ -135,11 +138,23 @@ def _measure_embedding(
 
     model = LogisticRegression(C=max(STRENGTHS, key=score), max_iter=2000)
     model.fit(np.concatenate([inputs, unseen]), [*labels_of(part), *labels_of(held_out)])
-    seconds, began = time.perf_counter() - began, time.perf_counter()
-    answers = model.predict(embed(list(test.texts)))
-    speed = len(test) / (time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    answers, answered = _timed(lambda: model.predict(embed(list(test.texts))))
     accuracy = float(np.mean(answers == np.array(labels_of(test))))
-    return accuracy, seconds, speed, (size + model.coef_.nbytes) / 1e6
+    return accuracy, seconds, len(test) / answered, (size + model.coef_.nbytes) / 1e6
+
+
+def _timed(answer: Callable[[], Answers]) -> tuple[Answers, float]:
+    """Return what a function returns and its seconds, the least of several calls if it is fast."""
+    ended = time.perf_counter() + TIMED_SECONDS
+    least = math.inf
+    while True:
+        began = time.perf_counter()
+        found = answer()
+        now = time.perf_counter()
+        least = min(least, now - began)
+        if now > ended:
+            return found, least
 
 
 def labels_of(examples: Examples) -> list[str]:
@@ -190,6 +205,20 @@ def _static() -> tuple[Embed, int]:
     return embed, sum(path.stat().st_size for path in subword_files(folder))
 
 
+def alternatives_table(measured: Sequence[Measured]) -> Table:
+    """Return the table of RESULTS.md."""
+    header, rows = table_of(measured)
+    threads = " and ".join(sorted({str(found.threads) for found in measured}))
+    note = (
+        "Each system as one would use it: Fathomer and the BiLSTM (three layers, no n-grams) with the settings "
+        "that follow from the data and `wordllama` vectors, TF-IDF and the regressions with a `C` chosen on "
+        f"held-out texts, fastText with fixed settings. Threads: {threads}. Training includes reading the "
+        "vectors; MB is what is stored, with the encoder or the vectors where they are needed to answer. "
+        "Another program used the other core of the machine while the slower systems were measured."
+    )
+    return Table("alternatives", "What one would use instead", header, rows, note)
+
+
 def table_of(measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of the table, as text."""
     header = ["corpus", "system", "accuracy", "training, s", "texts/s", "MB"]
@@ -226,7 +255,7 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
             )  # fmt: skip
     for axes, label in zip(panels, ("seconds to train", "texts per second"), strict=True):
         axes.set(xscale="log", xlabel=label)
-        axes.margins(0.25)
+        axes.margins(0.3, 0.2)
     names = ", ".join(dict.fromkeys(family_of(found.corpus) for found in measured))
     panels[0].set(ylabel=f"accuracy, % ({names})")
     save_figure(figure, path)

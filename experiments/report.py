@@ -8,6 +8,7 @@ from statistics import mean
 from typing import Any
 
 from experiments.ablation import table4
+from experiments.alternatives import alternatives_table, read_measured
 from experiments.claims import RULE, Claim, all_claims
 from experiments.depth_report import analysis_section, depths_table, relative_link
 from experiments.figures import draw_figures, figure_tables
@@ -20,6 +21,8 @@ from fathomer.data.datasets import CORPORA
 from fathomer.files import write_atomically
 
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
+ALTERNATIVES = "alternatives.jsonl"
+"""Results of ``python -m experiments alternatives``."""
 FIRST = "2026-11-first"
 """Folder of the results of the first version."""
 _VERDICTS = {
@@ -81,6 +84,8 @@ def results_page(results: Path, *, beside: Path) -> str:
         sources=_uncommitted(runs),
     )
     tables = [table.to_markdown() for table in all_tables(runs)[1:]]
+    if measured := read_measured(results / ALTERNATIVES):
+        tables.append(alternatives_table(measured).to_markdown())
     figures = _figures(runs, relative_link(results / FIGURES, beside))
     depths = depths_table(runs)
     sections = [depths.to_markdown()] if depths else []

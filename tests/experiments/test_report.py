@@ -1,9 +1,11 @@
 """RESULTS.md, generated from the runs."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
+from experiments.alternatives import Measured
 from experiments.depth_report import describe_shuffling
 from experiments.figures import figure_tables
 from experiments.report import all_tables, judge_results, results_page
@@ -37,6 +39,15 @@ def test_the_page_opens_with_the_gaps_to_the_papers_accuracies(tmp_path):
     assert "1 runs were made before all changes were committed" in results_page(
         tmp_path, beside=tmp_path
     )
+
+
+def test_the_page_shows_what_one_would_use_instead(tmp_path):
+    assert "What one would use instead" not in results_page(tmp_path, beside=tmp_path)
+    line = asdict(Measured("trec", "TF-IDF", 0.876, 7.34, 35868.2, 1.6, 500, 1))
+    (tmp_path / "alternatives.jsonl").write_text(json.dumps(line) + "\n")
+    page = results_page(tmp_path, beside=tmp_path)
+    assert "| trec | TF-IDF | 87.6 | 7.3 | 35,868 | 1.6 |" in page
+    assert "Threads: 1." in page
 
 
 def test_the_command_writes_page_tables_and_figures(run_experiments, tmp_path):
