@@ -15,10 +15,12 @@ from fathomer.config import ModelConfig
 from fathomer.data.examples import Example, Examples
 from fathomer.data.labelled import encode_examples
 from fathomer.errors import DataError
-from fathomer.evaluate.calibrate import SHARES, tune_share
+from fathomer.evaluate.calibrate import SHARES, fit_temperature, tune_share
+from fathomer.evaluate.metrics import score
 from fathomer.files import sha256_of
 from fathomer.model import WordBatch, ngrams
 from fathomer.model.fast import fast_network, int8_available
+from fathomer.model.inference import classify
 from fathomer.model.ngrams import DEFAULT_PENALTY, PENALTIES, UNSEEN
 from fathomer.model.registry import build_model
 from fathomer.predictor import Predictor
@@ -345,6 +347,23 @@ def test_the_better_part_gets_the_whole_share():
     weight = useless_ngrams.network.ngrams.weight
     weight.copy_(100 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
     assert tuned(useless_ngrams) == 0.0
+
+
+@pytest.mark.parametrize("examples", [tiny_examples(), tagged()], ids=["one label", "several"])
+def test_the_share_has_the_smallest_loss_of_the_mixed_network(examples):
+    recipe = MIXED.updated({"train": {"epochs": 3}})
+    prepared = prepare(examples, recipe)
+    prepared.network.load_tensors(fit(examples, recipe).artifact.network.state_dict())
+    network, data = prepared.network, prepared.held_out
+    chosen, losses = tuned(prepared), {}
+    for share in SHARES:
+        network.ngrams.share.fill_(share)
+        found = classify(network, data.texts, batch_words=100).log_probabilities
+        temperature = fit_temperature(found, data.targets)
+        scaled = classify(network, data.texts, batch_words=100, temperature=temperature)
+        losses[share] = score(scaled, data.targets, prepared.labels).loss
+    assert max(losses.values()) > min(losses.values()) + 0.05
+    assert losses[chosen] == pytest.approx(min(losses.values()), abs=0.005)
 
 
 def test_the_share_is_tuned_recorded_and_used(mixed):

@@ -21,7 +21,7 @@ from fathomer.model.interface import Network
 from fathomer.text.encode import EncodedTexts
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares of the n-grams to choose from."""
 MIN_TEXTS = 50
 """With fewer held-out texts, the temperature would be a guess and stays at 1."""
@@ -97,7 +97,8 @@ def reason_against(
     for fold in range(FOLDS):
         rest, part = folds != fold, folds == fold
         temperature = fit_temperature(log_probabilities[rest], targets[rest])
-        loss = _loss(log_probabilities[part], targets[part], smoothed=False)
+        logits = _as_logits(log_probabilities[part], multi_label=targets.ndim == 2)
+        loss = _loss(logits, targets[part].ravel(), smoothed=False)
         before += loss(1.0) * part.sum() / texts
         after += loss(temperature) * part.sum() / texts
     if after < before:
@@ -118,11 +119,13 @@ def tune_share(
     """
     assert network.ngrams is not None, "a network without n-grams has no share to choose"
     network.eval()
-    losses = []
-    for share in SHARES:
-        network.ngrams.share.fill_(share)
+    logits = []
+    for only in (0.0, 1.0):  # the network, then the n-grams
+        network.ngrams.share.fill_(only)
         found = classify(network, texts, batch_words=batch_words).log_probabilities
-        losses.append(_best_temperature(found, targets)[1])
+        logits.append(_as_logits(found, multi_label=targets.ndim == 2))
+    mixtures = [(1 - share) * logits[0] + share * logits[1] for share in SHARES]
+    losses = [_best_temperature(mixed, targets.ravel())[1] for mixed in mixtures]
     best = SHARES[int(np.argmin(losses))]
     network.ngrams.share.fill_(best)
     return best
@@ -134,31 +137,36 @@ def fit_temperature(log_probabilities: NDArray[np.float32], targets: NDArray[np.
     As in Platt scaling, the targets are smoothed as if there were one more text with all labels
     equally likely, so a few right answers do not make the model certain of everything.
     """
-    return _best_temperature(log_probabilities, targets)[0]
+    logits = _as_logits(log_probabilities, multi_label=targets.ndim == 2)
+    return _best_temperature(logits, targets.ravel())[0]
+
+
+def _as_logits(log_probabilities: NDArray[np.float32], *, multi_label: bool) -> NDArray[np.float64]:
+    """Return logits of a single decision per row; each of several labels is a decision of its own."""
+    logits = log_probabilities.astype(np.float64)
+    if multi_label:
+        logits = np.stack([log_complement(logits).ravel(), logits.ravel()], axis=1)
+    return logits
 
 
 def _best_temperature(
-    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64]
+    logits: NDArray[np.float64], targets: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Return the best temperature and its loss."""
     from scipy.optimize import minimize_scalar
 
-    loss = _loss(log_probabilities, targets, smoothed=True)
+    loss = _loss(logits, targets, smoothed=True)
     bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
     found = minimize_scalar(lambda log: loss(np.exp(log)), bounds=bounds, method="bounded")
     return float(np.exp(found.x)), float(found.fun)
 
 
 def _loss(
-    log_probabilities: NDArray[np.float32], targets: NDArray[np.int64], *, smoothed: bool
+    logits: NDArray[np.float64], targets: NDArray[np.int64], *, smoothed: bool
 ) -> Callable[[float], float]:
     """Return the loss as a function of the temperature."""
     from scipy.special import log_softmax
 
-    logits = log_probabilities.astype(np.float64)
-    if targets.ndim == 2:  # each label is a binary decision of its own
-        logits = np.stack([log_complement(logits).ravel(), logits.ravel()], axis=1)
-        targets = targets.ravel()
     texts, labels = logits.shape
     truth = np.full((texts, labels), smoothed / labels / (texts + smoothed))
     truth[np.arange(texts), targets] += texts / (texts + smoothed)
