@@ -1,7 +1,8 @@
 """Processes of the command ``fathomer`` that start immediately.
 
-They are forked from a server process that has already imported torch and the service, which takes a
-new process several seconds. Exit codes and signals are those of any other process.
+They are forked from a server process that has already imported what takes a new process several
+seconds: torch with the compiler that its optimisers load, scikit-learn and the service. Exit codes and
+signals are those of any other process.
 """
 
 import os
@@ -12,7 +13,10 @@ from multiprocessing import get_context
 
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["fathomer.cli", "fathomer.train.fit", "fathomer.serve.routes", "fathomer.serve.server"]
+    [
+        *("torch._dynamo", "sklearn.metrics"),
+        *("fathomer.cli", "fathomer.train.fit", "fathomer.serve.routes", "fathomer.serve.server"),
+    ]
 )
 
 

@@ -76,6 +76,19 @@ def test_settings_alone_take_no_memory(tmp_path, name):
     assert peak() - before < 100
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("recipe", "train", "clip"), "a" * 10_000),
+        (("recipe", "text", "max_vocabulary"), [[]] * 1000),
+        (("temperature",), "a" * 10_000),
+    ],
+)
+def test_a_long_value_is_not_quoted_whole(tmp_path, path, value):
+    changed = changed_json(tiny_artifact().to_files(), CONFIG, *path, value=value)
+    refused(tmp_path / "model", changed)
+
+
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, "metrics.json"])
 def test_deeply_nested_json_is_refused(tmp_path, name):
     folder = write(tmp_path / "model", tiny_artifact().to_files())

@@ -40,6 +40,8 @@ FORMAT = 1
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 METRICS, HISTORY, CARD = "metrics.json", "metrics.jsonl", "README.md"
 
+_REASON_CHARACTERS = 300
+"""The reason why a folder is refused may quote what is in it."""
 _LOAD_ERRORS = (
     KeyError, TypeError, AttributeError, ValueError, RuntimeError, OverflowError, SafetensorError
 )  # fmt: skip
@@ -127,7 +129,7 @@ class Artifact:
                 depth_budgets=_budgets(config.get("depth_budgets")),
             )
         except _LOAD_ERRORS as error:
-            reason = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0][:_REASON_CHARACTERS]
             raise ArtifactError(f"{folder}: not a model that can be loaded ({reason})") from None
 
 
