@@ -221,7 +221,7 @@ def test_the_command_prints_how_depth_is_handled(run, tmp_path):
     tiny_artifact().save(tmp_path / "model")
     code, out, _ = run("export", "model", "--out", "model.onnx")
     assert code == 0
-    assert "\nadaptive depth: the graph selects it" in out
+    assert "\nadaptive: the graph selects depths" in out
     assert re.search(r"compared with the predictor: \d+ texts in \d+ batches", out)
 
 

@@ -380,7 +380,7 @@ def test_the_depth_classifier_learns_the_targets():
     state = TrainingState.start(prepared.network)
     events = list(train(state, prepared))
     answers = classify(state.network, prepared.train.texts, batch_words=60)
-    assert (answers.depths == prepared.train.depths).mean() > 0.9
+    assert (answers.depths == prepared.train.depths).mean() > 0.85
     assert events[-1].held_out["accuracy"] >= 0.9
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2**31 - 1
 """Size limit of an ONNX file."""
-_DEPTH = "adaptive depth: the graph selects it and skips words that have stopped"
+_DEPTH = "adaptive: the graph selects depths and skips words that have stopped"
 
 
 class Exported(NamedTuple):
