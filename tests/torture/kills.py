@@ -101,8 +101,8 @@ def train_kills(count, *, seed=0, limit=480):
             if code not in (0, -9):
                 failures.append(f"kill {number}: {(base / 'errors.txt').read_text()[:300]}")
                 continue
-            if code == -9:
-                stopped = (out / "checkpoint.safetensors").exists()
+            stopped = (out / "checkpoint.safetensors").exists()
+            if code == -9 and (stopped or not (out / "model.safetensors").exists()):
                 again = [*command, out.name, *(["--resume"] if stopped else [])]
                 if run(again, base):
                     failures.append(
