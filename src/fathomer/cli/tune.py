@@ -143,7 +143,7 @@ def _print_trials(trials: "list[Trial]", objective: str) -> None:
     print_table(
         [
             *("trial", objective, "depth", "MB", "seconds"),
-            *("rate", "batch", "hidden", "max depth", "dropout"),
+            *("rate", "batch", "hidden", "steps", "dropout"),
         ],
         [
             [
