@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SHARE_OF_FIRST = 0.15
 """Share of the time that the first trial may take; if it would take longer, it gets less to learn."""
 PATIENCE = 2.0
-"""A round of a trial may take this many times as long as that of the first trial."""
+"""A round of a trial may take this many times as long as that of the first trial, at least seconds."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
 FEW_TEXTS = 100  # in the smallest round
@@ -129,7 +129,7 @@ def tune(
         pass
     except KeyboardInterrupt:
         interrupted = True
-    tried = sum(bool(trial.intermediate_values) for trial in study.trials)
+    tried = sum(trial.state.is_finished() for trial in study.trials)
     trials = _best_first(study, max_mb)
     return SearchResult(trials, interrupted, tried, shares[-1], epochs, len(held_out))
 
@@ -172,7 +172,7 @@ def _run_trial(
     """Train and score one model, on more and more texts; return whether Ctrl-C stopped it early."""
     states = require("optuna", "tune").trial.TrialState
     first_seconds = study.user_attrs.get("seconds")  # those of the first trial, by round
-    limits = [PATIENCE * each for each in first_seconds or [math.inf] * len(parts)]
+    limits = [PATIENCE * max(1.0, each) for each in first_seconds or [math.inf] * len(parts)]
     started, seconds = time.monotonic(), list[float]()
     for number, (part, limit) in enumerate(zip(parts, limits, strict=True)):
         try:

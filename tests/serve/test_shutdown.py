@@ -1,6 +1,7 @@
 """Shutdown and restart of a service under load."""
 
 import json
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -30,12 +31,22 @@ def is_close(answer, prediction):
     return abs(positive(answer) - prediction.probabilities["positive"]) < 1e-5
 
 
+def accepted(running):
+    """Return how many requests are queued or answered."""
+    metrics = running.ask("GET", "/metrics")[2]
+    numbers = re.findall(
+        rb'^fathomer_(?:queue_requests|requests_total{path="/v1/predict",.*}) (\S+)$', metrics, re.M
+    )
+    return sum(map(float, numbers))
+
+
 def test_after_sigterm_every_accepted_request_is_answered_once(model):
     """A long wait for more requests keeps them in the queue when the signal arrives."""
     with service(model, "--limit", "batch_seconds=1", "--limit", "pause_seconds=1") as found:
         with ThreadPoolExecutor(20) as clients:
             answers = clients.map(found.raw, REQUESTS)
-            time.sleep(0.4)
+            while accepted(found) < 20:
+                time.sleep(0.05)
             found.process.send_signal(signal.SIGTERM)
         answers = list(answers)
         assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
