@@ -214,7 +214,7 @@ def alternatives_table(measured: Sequence[Measured]) -> Table:
         "that follow from the data and `wordllama` vectors, TF-IDF and the regressions with a `C` chosen on "
         f"held-out texts, fastText with fixed settings. Threads: {threads}. Training includes reading the "
         "vectors; MB is what is stored, with the encoder or the vectors where they are needed to answer. "
-        "Another program used the other core of the machine while the slower systems were measured."
+        "Other programs ran on the machine while the slower systems were measured."
     )
     return Table("alternatives", "What one would use instead", header, rows, note)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SHARE_OF_FIRST = 0.15
 """Share of the time that the first trial may take; if it would take longer, it gets less to learn."""
 PATIENCE = 2.0
-"""A round of a trial may take this many times as long as that of the first trial, at least seconds."""
+"""A round of a trial may take this many times as long as that of the first trial, or as a second."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
 FEW_TEXTS = 100  # in the smallest round
