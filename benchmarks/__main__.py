@@ -175,9 +175,14 @@ def scale(
     workers: Annotated[
         str, typer.Option(metavar="N,N,...", help="Numbers of Ray workers to compare.")
     ] = "1,2,4",
+    kills: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Workers to kill during each run.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Measure answering on Ray, and compare the times with a cost model.
+
+    The answers are compared with those of the plain path, row by row.
 
     Example: python -m benchmarks scale model --texts 200000 --workers 1,2,4
     """
@@ -188,7 +193,9 @@ def scale(
     require("ray", "scale")
     numbers = [int(each) for each in workers.split(",")]
     predictor = open_model(folder, "float32", "cpu")
-    found = measure_scale(predictor, texts=texts, workers=numbers, report=messages_console().print)
+    found = measure_scale(
+        predictor, texts=texts, workers=numbers, kills=kills, report=messages_console().print
+    )
     if as_json:
         print_json(found)
         return
@@ -200,7 +207,7 @@ def scale(
         print_line(
             f"workers {row['workers']}: start {row['start_seconds']:.1f} s, then {row['seconds']:.1f} s "
             f"(predicted {row['predicted_seconds']:.1f} s), {row['texts_per_second']:,.0f} texts/s, "
-            f"{low:,.0f}-{high:,.0f} MB per worker"
+            f"{low:,.0f}-{high:,.0f} MB per worker" + f", {row['killed']} killed" * (kills > 0)
         )
     _print_machine(found["machine"])
 

@@ -5,8 +5,9 @@ number of workers that have a core of their own. docs/scale.md explains it.
 """
 
 import os
+import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from fathomer.answer_dataset import ChunkAnswered, DatasetRequest, answer_datase
 from fathomer.answer_file import AnswerRequest, answer_file
 from fathomer.data.demo import demo_corpus
 from fathomer.data.reading import ReadOptions, read_rows
+from fathomer.errors import DataError
 from fathomer.predictor import Predictor
 
 FILES = 20
@@ -38,6 +40,8 @@ class ScaleRow(NamedTuple):
     predicted_seconds: float
     memory_mb: tuple[float, float]
     """Largest memory of a worker, after a quarter of the run and at its end."""
+    killed: int
+    """Workers that were killed during the run."""
 
 
 def predict_seconds(texts: int, *, speed: float, workers: int, cores: int) -> float:
@@ -50,9 +54,17 @@ def predict_seconds(texts: int, *, speed: float, workers: int, cores: int) -> fl
 
 
 def measure_scale(
-    predictor: Predictor, *, texts: int, workers: Sequence[int], report: Callable[[str], None]
+    predictor: Predictor,
+    *,
+    texts: int,
+    workers: Sequence[int],
+    kills: int = 0,
+    report: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Answer the same files plainly and with each number of workers."""
+    """Answer the same files plainly and with each number of workers, and compare the answers.
+
+    ``kills`` is the number of workers to kill during each run.
+    """
     cores, rows, speed = os.cpu_count() or 1, [], 0.0
     with TemporaryDirectory() as temporary:
         work = Path(temporary)
@@ -61,11 +73,12 @@ def measure_scale(
         plain = _plain_seconds(predictor, work)
         for number in workers:
             report(f"workers: {number}")
-            start, seconds, memory = _timed(predictor, work, number)
+            start, seconds, memory, killed = _timed(predictor, work, number, kills)
+            check_answers(work / "all-answers.csv", work / f"answers-{number}")
             found = texts / seconds
             speed = speed or found / min(number, cores)
             predicted = predict_seconds(texts, speed=speed, workers=number, cores=cores)
-            rows.append(ScaleRow(number, start, seconds, found, predicted, memory))
+            rows.append(ScaleRow(number, start, seconds, found, predicted, memory, killed))
     return {
         "texts": texts,
         "plain_texts_per_second": round(texts / plain, 1),
@@ -102,29 +115,59 @@ def _plain_seconds(predictor: Predictor, work: Path) -> float:
     return time.perf_counter() - began
 
 
-def _timed(predictor: Predictor, work: Path, workers: int) -> tuple[float, float, Any]:
-    """Return the seconds until the first answers, those after it, and the memory of a worker."""
+def check_answers(plain: Path, folder: Path) -> None:
+    """Raise an error unless every row of ``plain`` has exactly one answer in ``folder``, the same."""
+    from pyarrow import csv, parquet
+
+    expected = csv.read_csv(plain).select(["id", "label"]).sort_by("id")
+    found = parquet.read_table(folder).select(["id", "label"]).sort_by("id")
+    if not found.equals(expected):
+        raise DataError(f"the answers of {folder.name} differ from those of the plain path")
+
+
+def _timed(
+    predictor: Predictor, work: Path, workers: int, kills: int
+) -> tuple[float, float, tuple[float, float], int]:
+    """Return the seconds until the first answers, those after it, a worker's memory, and the kills."""
     request = DatasetRequest(f"{work}/data/*.parquet", f"{work}/answers-{workers}", "model")
-    times, memory = [], []
+    times, memory, killed = [], [], set[int]()
 
     def watch(chunks: Iterable[ChunkAnswered]) -> Iterator[ChunkAnswered]:
         for chunk in chunks:
             times.append(time.perf_counter())
             memory.append(_worker_memory() if len(times) % 10 == 0 else 0.0)
             yield chunk
+            if len(killed) < kills:
+                killed.update(_kill_another(killed))
 
     began = time.perf_counter()
     with connected(None, workers=workers):
         answer_dataset(predictor, request, workers=workers, watch=watch)
     quarter = max(memory[: len(memory) // 4 + 1])
-    return times[0] - began, times[-1] - times[0], (quarter, max(memory[-11:]))
+    return times[0] - began, times[-1] - times[0], (quarter, max(memory[-11:])), len(killed)
+
+
+def answering_processes() -> Iterator[psutil.Process]:
+    """Return the processes of Ray's workers on this machine that answer at the moment."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it may just have ended
+            if "PartWorker" in "".join(process.cmdline()):
+                yield process
+
+
+def _kill_another(killed: Collection[int]) -> list[int]:
+    """Kill a worker that was not killed before, if one answers; return its process id."""
+    for process in answering_processes():
+        if process.pid not in killed:
+            os.kill(process.pid, signal.SIGKILL)
+            return [process.pid]
+    return []
 
 
 def _worker_memory() -> float:
     """Return the memory of the largest worker in megabytes."""
     found = [0.0]
-    for process in psutil.Process().children(recursive=True):
+    for process in answering_processes():
         with suppress(psutil.Error):
-            if "PartWorker" in "".join(process.cmdline()):
-                found.append(process.memory_info().rss / 1e6)
+            found.append(process.memory_info().rss / 1e6)
     return round(max(found), 1)

@@ -1,12 +1,13 @@
 """The benchmark of Ray: its workers answer the same files as the plain path."""
 
-import json
-
 import pytest
 
-from benchmarks.scale import predict_seconds
+from benchmarks.scale import check_answers, measure_scale, predict_seconds
+from fathomer.errors import DataError
+from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact
 
+pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 
@@ -15,10 +16,26 @@ def test_more_workers_than_cores_gain_nothing():
     assert times == [100.0, 50.0, 50.0]
 
 
-def test_plain_and_ray_are_measured_on_the_same_texts(ray, bench, tmp_path):
-    tiny_artifact().save(tmp_path / "model")
-    code, out, err = bench("scale", "model", "--texts", "3000", "--workers", "1", "--json")
-    assert code == 0, err
-    [row] = json.loads(out)["rows"]
+def test_a_missing_a_doubled_and_a_wrong_answer_are_found(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "plain.csv").write_text("id,text,label\n0,good,a\n1,bad,b\n")
+    (tmp_path / "answers").mkdir()
+
+    def check(ids, labels):
+        table = pyarrow.table({"id": ids, "label": labels})
+        parquet.write_table(table, tmp_path / "answers" / "0.parquet")
+        check_answers(tmp_path / "plain.csv", tmp_path / "answers")
+
+    check([1, 0], ["b", "a"])
+    for ids, labels in (([0], ["a"]), ([0, 1, 1], ["a", "b", "b"]), ([0, 1], ["a", "a"])):
+        with pytest.raises(DataError, match="differ from those of the plain path"):
+            check(ids, labels)
+
+
+def test_plain_and_ray_answer_alike_although_a_worker_is_killed(ray):
+    predictor = Predictor(tiny_artifact())
+    found = measure_scale(predictor, texts=3000, workers=[1], kills=1, report=lambda _: None)
+    [row] = found["rows"]
+    assert row["killed"] == 1
     assert row["texts_per_second"] > 0
     assert row["predicted_seconds"] == pytest.approx(row["seconds"])
