@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +23,8 @@ from fathomer.open_files import format_suffix
 KINDS = (".csv", ".tsv", ".jsonl", ".parquet")
 Chunk = tuple[Any, list[str | None]]
 """An Arrow table, and the error of each of its rows."""
+ParsedRow = tuple[dict[str, str | None], str | None]
+"""The cells of a row by column, and what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -161,48 +164,27 @@ class TextTables:
                 yield pyarrow.Table.from_batches([batch]), [None] * len(batch)
 
     def _read_jsonl(self, path: str, rows: int) -> Iterator[Chunk]:
-        found: list[dict[str, str | None]] = []
-        errors: list[str | None] = []
-        for number, line in enumerate(_lines(self.folder.system, path, self.encoding), 1):
-            if not line.strip():
-                continue
-            values, error = _parsed(line, number)
-            found.append(values)
-            errors.append(error)
-            if len(found) == rows:
-                yield self._strings(found), errors
-                found, errors = [], []
-        if found:
-            yield self._strings(found), errors
-
-    def _strings(self, rows: list[dict[str, str | None]]) -> Any:
-        import pyarrow
-
-        names = dict.fromkeys([*self.names, *(name for row in rows for name in row)])
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        kinds = pyarrow.schema([(name, pyarrow.string()) for name in names])
-        return pyarrow.table(columns, schema=kinds)
+        lines = enumerate(_lines(self.folder.system, path, self.encoding), 1)
+        return self._chunks((_parsed(line, number) for number, line in lines if line.strip()), rows)
 
     def _read_csv(self, path: str, rows: int) -> Iterator[Chunk]:
         """Read a csv or tsv file as strings, row by row, so that a bad row spoils no other."""
         table = _cells(self.folder.system, path, self.encoding)
         next(table, None)
-        found: list[dict[str, str | None]] = []
-        errors: list[str | None] = []
-        for line, cells in table:
-            error = None
-            if len(cells) != len(self.names):
-                error = f"line {line}: {len(cells)} columns, expected {len(self.names)}"
-            found.append(dict(zip(self.names, cells, strict=False)))
-            errors.append(error)
-            if len(found) == rows:
-                yield self._strings(found), errors
-                found, errors = [], []
-        if found:
-            yield self._strings(found), errors
+        return self._chunks((_fitting(cells, self.names, line) for line, cells in table), rows)
+
+    def _chunks(self, parsed: Iterator[ParsedRow], rows: int) -> Iterator[Chunk]:
+        """Group parsed rows into tables of strings; the keys of jsonl rows may differ."""
+        import pyarrow
+
+        while chunk := list(islice(parsed, rows)):
+            names = dict.fromkeys([*self.names, *(name for row, _ in chunk for name in row)])
+            columns = {name: [row.get(name) for row, _ in chunk] for name in names}
+            kinds = pyarrow.schema([(name, pyarrow.string()) for name in names])
+            yield pyarrow.table(columns, schema=kinds), [error for _, error in chunk]
 
 
-def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
+def _parsed(line: str, number: int) -> ParsedRow:
     """Return the values of a line of JSON as strings, and what is wrong with it."""
     try:
         values = parse_object(line)
@@ -212,6 +194,13 @@ def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
         name: value if value is None or isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }, None
+
+
+def _fitting(cells: list[str], names: list[str], line: int) -> ParsedRow:
+    """Return the cells of a row by column, and an error if they are too few or too many."""
+    error = f"line {line}: {len(cells)} columns, expected {len(names)}"
+    found = dict(zip(names, cells, strict=False))
+    return found, None if len(cells) == len(names) else error
 
 
 def _cells(system: Any, path: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
