@@ -14,7 +14,8 @@ from experiments.runs import Run
 from fathomer.data.opening import Dataset
 from fathomer.errors import ArtifactError, ConfigError
 from fathomer.train.checkpoint import EpochDone
-from fathomer.train.fit import CHECKPOINT, Fitted, fit
+from fathomer.train.fit import Fitted, fit
+from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import Event
 
 CLOCK = "clock.json"

@@ -27,7 +27,8 @@ from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
 from fathomer.recipes import chosen_recipe
 from fathomer.train.automatic import automatic_settings, describe, is_direct
-from fathomer.train.fit import Watch, check_folder, fit, unseen_labels
+from fathomer.train.fit import Watch, fit, unseen_labels
+from fathomer.train.folder import check_folder
 from fathomer.train.progress import show_training
 
 CHUNK_TEXTS = 1000

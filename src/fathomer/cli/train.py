@@ -151,7 +151,8 @@ def train(
     from fathomer.data.reading import ReadOptions
     from fathomer.locks import locked
     from fathomer.recipes import chosen_recipe
-    from fathomer.train.fit import CHECKPOINT, check_folder, fit
+    from fathomer.train.fit import fit
+    from fathomer.train.folder import CHECKPOINT, check_folder
     from fathomer.train.processes import ProcessLostError, join_processes
 
     replaces = overwrite or out is None

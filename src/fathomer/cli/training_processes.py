@@ -26,7 +26,7 @@ def train_along(processes: "Processes", out: Path, device: str) -> None:
 
 def with_saved(error: TrainingError, out: Path) -> TrainingError:
     """Return the error with what is left of the run."""
-    from fathomer.train.fit import CHECKPOINT
+    from fathomer.train.folder import CHECKPOINT
 
     if (out / CHECKPOINT).exists():
         saved = f"{out} holds a checkpoint, the same command with --resume continues"
