@@ -29,7 +29,7 @@ from fathomer.recipes import chosen_recipe
 from fathomer.train.automatic import automatic_settings, describe, is_direct
 from fathomer.train.fit import Watch, fit, unseen_labels
 from fathomer.train.folder import check_folder
-from fathomer.train.progress import show_training
+from fathomer.train.progress import watch_training
 
 CHUNK_TEXTS = 1000
 """Texts per call of the predictor, which keeps the words of all of them in memory."""
@@ -266,10 +266,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(sys, "ps1") if self.verbose is None else bool(self.verbose)
 
     def _watch(self, recipe: Recipe) -> Watch:
-        if not self._shows_progress() or is_direct(recipe.model.name):
-            return iter
-        epochs, mark_best = recipe.train.epochs, recipe.train.keep == "best"
-        return lambda events: show_training(events, _console(), epochs=epochs, mark_best=mark_best)
+        return watch_training(recipe, _console()) if self._shows_progress() else iter
 
     def _fitted(self) -> Self:
         check_is_fitted(self, "predictor_")

@@ -154,6 +154,7 @@ def train(
     from fathomer.train.fit import fit
     from fathomer.train.folder import CHECKPOINT, check_folder
     from fathomer.train.processes import ProcessLostError, join_processes
+    from fathomer.train.progress import watch_training
 
     replaces = overwrite or out is None
     out = out or continue_
@@ -196,14 +197,14 @@ def train(
         else automatic_settings(splits, changes, checkpoint=stopped, suggest=not sources)
     )
     baseline = baseline and start is None and has_baseline(splits, settings)
-    watch = _watch(log, settings)
+    show = watch_training(settings, messages_console())
     splits, trained = more.used(splits, settings)
     sources += trained
     try:
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=sources, start=start,
             match_parameters=match_parameters, folder=out, resume=resume, device=device,
-            processes=group, watch=watch,
+            processes=group, watch=lambda events: log(show(events)),
         )  # fmt: skip
     except ProcessLostError as error:
         raise with_saved(error, out) from None
@@ -227,18 +228,6 @@ def _compare_threads(checkpoint: Path, *, exact: bool) -> None:
         if exact:
             raise ConfigError(f"{message}; set OMP_NUM_THREADS, or leave --exact out")
         messages_console().print(message)
-
-
-def _watch(log: "Watch", settings: Recipe) -> "Watch":
-    """Return a function that shows the progress and logs the epochs."""
-    from fathomer.train.automatic import is_direct
-    from fathomer.train.progress import show_training
-
-    if is_direct(settings.model.name):
-        return log
-    messages = messages_console()
-    epochs, mark_best = settings.train.epochs, settings.train.keep == "best"
-    return lambda events: log(show_training(events, messages, epochs=epochs, mark_best=mark_best))
 
 
 def _epoch_log(tracker: str | None, out: Path) -> "Watch":
