@@ -21,7 +21,7 @@ MAX_PASSES, MAX_SECONDS = 5, 2.0
 """Prediction is timed until one of these is reached."""
 
 
-class TrainingClock:
+class StoredClock:
     """Wall time and speed of a training; a file keeps them across interruptions."""
 
     def __init__(self, path: Path) -> None:

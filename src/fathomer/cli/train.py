@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.more_texts import MoreTexts, SoftLabelsFile, TeacherFolder, Unlabelled
+from fathomer.cli.extra_sources import ExtraSources, SoftLabelsFile, TeacherFolder, Unlabelled
 from fathomer.cli.options import (
     Data,
     DataDir,
@@ -27,7 +27,7 @@ from fathomer.cli.options import (
 )
 from fathomer.cli.output import messages_console
 from fathomer.cli.runner import UsageError
-from fathomer.cli.settings import Changes, automatic_settings, continued_recipe
+from fathomer.cli.settings import SettingChanges, automatic_settings, continued_recipe
 from fathomer.cli.training_data import announce, has_baseline, read_splits, warn_of_forgetting
 from fathomer.cli.training_processes import train_along, with_saved
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
@@ -166,7 +166,7 @@ def train(
     if group.rank:
         train_along(group, out, device)
         return
-    changes = Changes(
+    changes = SettingChanges(
         set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
         batch_size=batch_size, learning_rate=learning_rate, target_depth=target_depth,
     )  # fmt: skip
@@ -182,7 +182,7 @@ def train(
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
-    more = MoreTexts(
+    more = ExtraSources(
         data, out, options, unlabelled=unlabelled, teacher=teacher, soft_labels=soft_labels,
         data_dir=data_dir,
     )  # fmt: skip

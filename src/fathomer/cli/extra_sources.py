@@ -38,7 +38,7 @@ SoftLabelsFile = Annotated[
 ]
 
 
-class MoreTexts:
+class ExtraSources:
     """The unlabelled texts and soft labels of a training, and what is recorded of them."""
 
     def __init__(
