@@ -1,4 +1,4 @@
-"""What a training learns from besides its labels: unlabelled texts, a teacher, soft labels."""
+"""What a model learns from besides labels: unlabelled texts, a teacher, soft labels."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ SoftLabelsFile = Annotated[
 
 
 class ExtraSources:
-    """The unlabelled texts and soft labels of a training, and what is recorded of them."""
+    """The unlabelled texts and soft labels of a training run, and what is recorded about them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The settings of a training: a recipe or what follows from the data, changed by the options."""
+"""The settings of a training run: from a recipe or from the data, changed by the options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fathomer.cli.training_data import Splits
 
 CONTINUED_EPOCHS = 3
-"""Epochs of a model that is trained further on new texts: more would forget more of the old ones."""
+"""Epochs when a model is trained further on new texts; more would forget more of the old ones."""
 
 
 class SettingChanges:

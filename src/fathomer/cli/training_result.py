@@ -1,4 +1,4 @@
-"""The result of a training: the saved model, its scores, and what is printed."""
+"""The result of a training run: the saved model, its scores, and what is printed."""
 
 import math
 from dataclasses import replace

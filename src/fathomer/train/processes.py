@@ -3,7 +3,8 @@
 All processes run the same loop over the same batches, so their weights stay equal. The gradients are
 added up explicitly, in one message per step, rather than by PyTorch's DistributedDataParallel: that
 averages over processes, but texts must count the same however they are divided, and a process without
-a text in a batch must still take part. The first process (rank 0) reads, decides, writes and speaks.
+a text in a batch must still take part. Only the first process (rank 0) reads and writes files, makes
+decisions and prints.
 """
 
 import json
@@ -30,7 +31,7 @@ TIMEOUT = timedelta(hours=6)
 JOIN_TIMEOUT = timedelta(minutes=5)
 """How long to look for the first process, which may start later or have been killed already."""
 END_TIMEOUT = timedelta(seconds=10)
-"""How long the first process may take to say that it ends."""
+"""How long to wait for the first process to report that it has ended."""
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -39,7 +40,7 @@ class ProcessLostError(TrainingError):
 
 
 class Processes:
-    """A run on this process alone: nothing to divide, nobody to agree with."""
+    """A run on a single process."""
 
     rank = 0
     count = 1
@@ -144,12 +145,12 @@ class ProcessGroup(Processes):
         return sent.numpy(force=True)
 
     def first_is_lost(self) -> bool:
-        """Whether the first process was killed, and this one should say so."""
+        """Whether the first process was killed; only the second process reports it."""
         if self.rank != 1:
             return False
         try:
             self._store.wait(["ended"], END_TIMEOUT)
-        except RuntimeError:  # no word from it, or its store is gone as well
+        except RuntimeError:  # it did not report, or its store is gone as well
             return True
         return False
 

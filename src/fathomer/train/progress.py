@@ -1,4 +1,4 @@
-"""Progress of a training: a bar with the time left in a terminal, plain lines elsewhere."""
+"""Progress of a training run: a bar with the time left in a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
