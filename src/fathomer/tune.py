@@ -152,7 +152,7 @@ def rounds(texts: Examples, recipe: Recipe, minutes: float) -> tuple[list[float]
 
 
 def measure_seconds(texts: Examples, recipe: Recipe) -> float:
-    """Return how long a training would take: one epoch on few texts is trained, and extrapolated."""
+    """Estimate the seconds of a training run from one epoch on few texts."""
     share = REDUCTION * FEW_TEXTS / len(texts)
     few = split_stratified(texts, fraction=1 - share, seed=0)[0]
     started = time.monotonic()

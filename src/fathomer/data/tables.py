@@ -101,7 +101,7 @@ def _parsed(line: str, number: int) -> ParsedRow:
 def _fitting(cells: list[str], names: list[str], line: int) -> ParsedRow:
     """Return the cells of a row by column, and an error if they are too few or too many."""
     error = f"line {line}: {len(cells)} columns, expected {len(names)}"
-    found = dict(zip(names, cells, strict=False))
+    found: dict[str, str | None] = dict(zip(names, cells, strict=False))
     return found, None if len(cells) == len(names) else error
 
 
