@@ -1,4 +1,4 @@
-"""Accuracy against average depth, by how the depths are found: one training per method and seed.
+"""Accuracy against average depth, by how the depths are found: one training run per method and seed.
 
 Results are lines of JSON in one file. A training that is already there is not repeated.
 """
@@ -52,7 +52,7 @@ class DepthPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class DepthTrial:
-    """One training and what it gave."""
+    """One training run and its results."""
 
     corpus: str
     method: str
