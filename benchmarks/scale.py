@@ -17,12 +17,13 @@ import psutil
 import torch
 
 from benchmarks.machine import describe_machine
-from fathomer.answer_dataset import ChunkAnswered, DatasetRequest, answer_dataset, connected
+from fathomer.answer_dataset import ChunkAnswered, DatasetRequest, answer_dataset
 from fathomer.answer_file import AnswerRequest, answer_file
 from fathomer.data.demo import demo_corpus
 from fathomer.data.reading import ReadOptions, read_rows
 from fathomer.errors import DataError
 from fathomer.predictor import Predictor
+from fathomer.ray_cluster import connected
 
 FILES = 20
 

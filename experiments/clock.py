@@ -21,8 +21,8 @@ MAX_PASSES, MAX_SECONDS = 5, 2.0
 """Prediction is timed until one of these is reached."""
 
 
-class TrainingClock:
-    """Wall time and speed of a training; a file keeps them across interruptions."""
+class StoredClock:
+    """Wall time and speed of a training run; a file keeps them across interruptions."""
 
     def __init__(self, path: Path) -> None:
         """Continue from the last completed epoch of an interrupted training, if there is one."""
@@ -32,7 +32,7 @@ class TrainingClock:
         self._started: float = time.perf_counter() - saved.get("wall", 0.0)
 
     def restart(self) -> None:
-        """Discard the times of a training that is not continued."""
+        """Discard the times of a run that is not continued."""
         self.speeds, self._started = [], time.perf_counter()
 
     @property

@@ -45,7 +45,7 @@ def curves(
     corpora: Corpora,
     out: Lines,
     method: Methods = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of trainings per method.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of training runs per method.")] = 3,
     every: Every = 1,
     set_: Settings = None,
     vectors: Vectors = None,

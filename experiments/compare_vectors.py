@@ -1,7 +1,7 @@
 """The accuracy of each choice of word vectors on one corpus, as a table for docs/howto/vectors.md.
 
 All vectors are made here, from the training and unlabelled texts of the corpus and from packages. The
-settings of the training are the automatic ones, unless changed.
+training settings are the automatic ones, unless changed.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Accuracy against average depth, by how the depths are found: one training per method and seed.
+"""Accuracy against average depth, by how the depths are found: one training run per method and seed.
 
 Results are lines of JSON in one file. A training that is already there is not repeated.
 """
@@ -51,8 +51,8 @@ class DepthPoint(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One training and what it gave."""
+class DepthTrial:
+    """One training run and its results."""
 
     corpus: str
     method: str
@@ -74,16 +74,16 @@ class Trial:
         return json.dumps(content)
 
     @classmethod
-    def from_json(cls, line: str) -> "Trial":
+    def from_json(cls, line: str) -> "DepthTrial":
         """Read the result of :meth:`to_json`."""
         content = json.loads(line)
         content["points"] = tuple(DepthPoint(**point) for point in content["points"])
         return cls(**content)
 
 
-def read_trials(path: Path) -> list[Trial]:
+def read_trials(path: Path) -> list[DepthTrial]:
     """Read a file of trials; there are none if it does not exist."""
-    return read_lines(path, Trial.from_json)
+    return read_lines(path, DepthTrial.from_json)
 
 
 def open_corpus(name: str, *, every: int, data_dir: Path | None) -> Dataset:
@@ -120,7 +120,7 @@ def run_trials(
     seeds: int,
     out: Path,
     vectors: Path | None = None,
-) -> Iterator[Trial]:
+) -> Iterator[DepthTrial]:
     """Carry out the trials of a corpus that are not in ``out`` yet, and append them to it."""
     done = {trial.key for trial in read_trials(out)}
     for seed in range(seeds):
@@ -134,7 +134,7 @@ def run_trials(
             predictor = Predictor(fit(dataset.train, changed, vectors=vectors).artifact)
             seconds = time.perf_counter() - began
             points = tuple(measure_points(predictor, predictor.answer(dataset.evaluation_set)))
-            trial = Trial(
+            trial = DepthTrial(
                 corpus=dataset.name,
                 method=method,
                 seed=seed,

@@ -5,11 +5,11 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from experiments.depth_curves import FIXED, DepthPoint, Trial
+from experiments.depth_curves import FIXED, DepthPoint, DepthTrial
 from experiments.figures import new_figure, save_figure
 
 
-class Row(NamedTuple):
+class CurveRow(NamedTuple):
     """The mean over the seeds of one corpus, method and budget."""
 
     corpus: str
@@ -25,12 +25,12 @@ class Row(NamedTuple):
     train_seconds: float
 
 
-def rows_of(trials: Sequence[Trial]) -> list[Row]:
+def rows_of(trials: Sequence[DepthTrial]) -> list[CurveRow]:
     """Average the trials over their seeds.
 
     Seeds share the texts, so the standard errors are averaged, not divided.
     """
-    groups: dict[tuple[str, str, float | None], list[tuple[Trial, DepthPoint]]] = {}
+    groups: dict[tuple[str, str, float | None], list[tuple[DepthTrial, DepthPoint]]] = {}
     for trial in trials:
         for point in trial.points:
             key = trial.corpus, trial.method, point.budget
@@ -41,7 +41,7 @@ def rows_of(trials: Sequence[Trial]) -> list[Row]:
         gains = [p.accuracy - p.dealt for p in points if p.dealt is not None]
         errors = [p.error for p in points if p.error is not None]
         rows.append(
-            Row(
+            CurveRow(
                 corpus,
                 method,
                 budget,
@@ -57,7 +57,7 @@ def rows_of(trials: Sequence[Trial]) -> list[Row]:
     return rows
 
 
-def table_of(trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+def table_of(trials: Sequence[DepthTrial]) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of the table, as text."""
     header = ["corpus", "method", "budget", "seeds", "mean depth", "accuracy", "against dealt"]
     header += ["texts/s", "training, s"]
@@ -78,13 +78,13 @@ def table_of(trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
     return header, body
 
 
-def draw_curves(trials: Sequence[Trial], path: Path) -> None:
+def draw_curves(trials: Sequence[DepthTrial], path: Path) -> None:
     """Draw accuracy against average depth: a panel per corpus, a line per method."""
     rows = rows_of(trials)
     corpora = list(dict.fromkeys(row.corpus for row in rows))
     figure, panels = new_figure(4.5 * len(corpora), 3.5, ncols=len(corpora), squeeze=False)
     for axes, corpus in zip(panels, corpora, strict=True):
-        lines: dict[str, list[Row]] = {}
+        lines: dict[str, list[CurveRow]] = {}
         for row in rows:
             if row.corpus == corpus:
                 lines.setdefault("fixed" if row.method in FIXED else row.method, []).append(row)

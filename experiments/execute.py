@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.clock import TrainingClock
+from experiments.clock import StoredClock
 from experiments.job import Job, Log
 from experiments.measure import measure
 from experiments.partial import open_corpus_or_part
@@ -14,7 +14,8 @@ from experiments.runs import Run
 from fathomer.data.opening import Dataset
 from fathomer.errors import ArtifactError, ConfigError
 from fathomer.train.checkpoint import EpochDone
-from fathomer.train.fit import CHECKPOINT, Fitted, fit
+from fathomer.train.fit import Fitted, fit
+from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import Event
 
 CLOCK = "clock.json"
@@ -22,7 +23,7 @@ CLOCK = "clock.json"
 
 def execute(job: Job, log: Log) -> Run | None:
     """Train and test as planned; return None if Ctrl-C stopped the training."""
-    plan, clock = job.plan, TrainingClock(job.folder / CLOCK)
+    plan, clock = job.plan, StoredClock(job.folder / CLOCK)
     job.folder.mkdir(parents=True, exist_ok=True)
     commit = _commit()  # at the start: the sources may change while the run lasts
     source = open_corpus_or_part(
@@ -39,7 +40,7 @@ def execute(job: Job, log: Log) -> Run | None:
     return measure(job, source, fitted.artifact, clock, commit=commit)
 
 
-def _train(job: Job, source: Dataset, clock: TrainingClock, log: Log) -> Fitted:
+def _train(job: Job, source: Dataset, clock: StoredClock, log: Log) -> Fitted:
     """Train from the last checkpoint if there is one, else from the start."""
 
     def train(*, resume: bool) -> Fitted:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe_machine
-from experiments.clock import TrainingClock, classify_timed
+from experiments.clock import StoredClock, classify_timed
 from experiments.job import Job
 from experiments.runs import Run, pack_bits
 from fathomer.artifact import Artifact, versions
@@ -28,7 +28,7 @@ SAMPLE_WORDS = 100
 
 
 def measure(
-    job: Job, source: Dataset, artifact: Artifact, clock: TrainingClock, *, commit: str | None
+    job: Job, source: Dataset, artifact: Artifact, clock: StoredClock, *, commit: str | None
 ) -> Run:
     """Score a model on the test texts and record everything about its run."""
     assert source.test is not None

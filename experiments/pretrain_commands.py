@@ -79,7 +79,7 @@ def teacher(
     """
     from experiments.teacher import fine_tune
     from fathomer.data.opening import open_dataset
-    from fathomer.train.fit import check_folder
+    from fathomer.train.folder import check_folder
 
     check_folder(out, resume=False)
     dataset = open_dataset(data, data_dir=data_dir)

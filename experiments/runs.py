@@ -1,4 +1,4 @@
-"""The record of one run: a training and its results, in one small JSON file in ``results/runs``."""
+"""The record of one run: training and results, in one small JSON file in ``results/runs``."""
 
 import json
 from collections.abc import Callable, Mapping

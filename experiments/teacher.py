@@ -1,6 +1,6 @@
 """Fine-tuning of a sentence encoder as a classifier: a teacher for ``fathomer train --teacher``.
 
-The held-out texts are those that ``fathomer train`` holds out with the same seed, and take no part. The
+The held-out texts are those that ``fathomer train`` holds out with the same seed; they are not used. The
 settings are the usual ones of such encoders; none was chosen by looking at a test set.
 """
 

@@ -14,7 +14,8 @@ import typer
 import fathomer
 from fathomer import errors
 from fathomer.cli import app
-from fathomer.config import Recipe, Section
+from fathomer.config import Recipe
+from fathomer.section import Section
 from fathomer.train import automatic
 from fathomer.train.automatic import DataSize, automatic_recipe
 

@@ -14,11 +14,11 @@ from fathomer.answer_dataset import (
     DatasetRequest,
     FileProgress,
     answer_dataset,
-    connected,
 )
 from fathomer.dataset import TableOptions
 from fathomer.errors import ConfigError, DataError
 from fathomer.predictor import Predictor
+from fathomer.ray_cluster import connected
 from tests.tiny import tiny_artifact, tiny_examples
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

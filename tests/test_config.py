@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathomer.config import ModelConfig, Recipe, Section, TextConfig, TrainConfig
+from fathomer.config import ModelConfig, Recipe, TextConfig, TrainConfig
 from fathomer.errors import ConfigError, MissingFileError
+from fathomer.section import Section
 
 SECTIONS = {"model": ModelConfig, "text": TextConfig, "train": TrainConfig}
 FIELDS = [(cls, item) for cls in SECTIONS.values() for item in dataclasses.fields(cls)]

@@ -1,4 +1,4 @@
-"""How much each word speaks for the answer."""
+"""How much each word supports the answer."""
 
 import math
 import time

@@ -37,7 +37,7 @@ def test_each_word_stands_above_its_depth():
 
 
 EXPLAINED = prediction_of(("not", 9, 2.04), ("a", 1, 0.01), ("bad", 5, -13.2))
-LEGEND = "+ speaks for good, - against it: log odds with the word minus without it\n"
+LEGEND = "+ supports good, - opposes it: log odds with the word minus without it\n"
 
 
 def test_contributions_stand_below_the_depths():

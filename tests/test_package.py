@@ -129,6 +129,14 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
     assert not [name for name in names if unwanted.search(name)]
 
 
+def test_class_names_are_unique():
+    folders = [SOURCE, ROOT / "experiments", ROOT / "benchmarks"]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    names = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_no_module_is_long():
     """At most 340 lines each."""
     folders = [ROOT / "src", ROOT / "experiments", ROOT / "benchmarks"]

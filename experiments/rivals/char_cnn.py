@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool1d
 
 from fathomer.config import ModelConfig
-from fathomer.model.baselines.comparison import Depthless
+from fathomer.model.baselines.comparison import DepthlessNetwork
 from fathomer.model.embedding import NUM_BYTES
 from fathomer.model.graph import WordBatch
 from fathomer.model.initialise import initialise
@@ -31,7 +31,7 @@ POOLED = (0, 1, 5)
 SPACE = 32
 
 
-class CharacterCNN(Depthless):
+class CharacterCNN(DepthlessNetwork):
     """Convolutions over the characters of a text."""
 
     spellings: Tensor

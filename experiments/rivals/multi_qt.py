@@ -30,7 +30,7 @@ from experiments.rivals import quick_thoughts
 from experiments.rivals.quick_thoughts import ENDS, Channel, Sentences, channels_of, read_channels
 from fathomer.config import ModelConfig
 from fathomer.errors import DataError
-from fathomer.model.baselines.comparison import Depthless
+from fathomer.model.baselines.comparison import DepthlessNetwork
 from fathomer.model.graph import WordBatch
 from fathomer.model.initialise import initialise
 from fathomer.model.interface import DirectNetwork, check_names
@@ -43,7 +43,7 @@ FILE = "FATHOMER_QT"
 BATCH_WORDS = 4000
 
 
-class MultiQT(Depthless, DirectNetwork):
+class MultiQT(DepthlessNetwork, DirectNetwork):
     """Logistic regression on pretrained sentence encoders."""
 
     spellings: Tensor

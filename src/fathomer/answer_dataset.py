@@ -7,15 +7,13 @@ killed, is therefore written once. When all parts of a file are there, they are 
 
 import io
 import json
-import logging
-import os
-import socket
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from fathomer.data.tables import FileStore, TextTables, absolute, find_tables, folder_of
+from fathomer.data.file_store import FileStore, absolute, folder_of
+from fathomer.data.tables import TextTables, find_tables
 from fathomer.dataset import (
     BATCH_TEXTS,
     AnswerWorker,
@@ -272,40 +270,3 @@ def join_parts(out: str, file: str, parts: list[str]) -> None:
     folder.write_tables(file, schema, (folder.read_table(part) for part in parts))
     for part in parts:
         folder.delete(part)
-
-
-@contextmanager
-def connected(address: str | None, *, workers: int) -> Iterator[None]:
-    """Connect to a Ray cluster, or start one on this machine, and disconnect at the end.
-
-    A connection that exists already is used, and stays.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # lost workers are replaced silently
-    import ray.data
-
-    if ray.is_initialized() and address is None:
-        yield
-        return
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    if address is None:
-        # One logical core more than workers, for the tasks that read files.
-        limits: dict[str, Any] = {"num_cpus": workers + 1, "object_store_memory": 512 << 20}
-        ray.init("local", include_dashboard=False, **limits, **quiet)
-    else:
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        try:
-            if host:  # Ray itself would try for minutes
-                socket.create_connection((host, int(port)), timeout=5).close()
-            ray.init(address, **quiet)
-        except (ConnectionError, OSError, ValueError, RuntimeError):
-            raise ConfigError(
-                f"--address {address}: there is no Ray cluster; start one with ray start --head, "
-                "or leave --address out"
-            ) from None
-    try:
-        yield
-    finally:
-        with suppress(KeyboardInterrupt):
-            ray.shutdown()

@@ -19,11 +19,11 @@ from fathomer.data.reading import Row
 from fathomer.data.xlsx_parquet import write_parquet
 from fathomer.dataset import free_name, label_and_probability
 from fathomer.errors import ConfigError, DataError, FathomerError
-from fathomer.files import GrowingFile
 from fathomer.locks import locked
 from fathomer.open_files import file_error, find_surrogate, format_suffix
 from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
+from fathomer.resumable_file import ResumableFile
 
 CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
 """Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""
@@ -93,7 +93,7 @@ def answer_file(
 ) -> int:
     """Answer all records and return their number; ``resume`` continues an interrupted run."""
     notes = {"settings": request.settings(), "rows": 0, "input": hashlib.sha256().hexdigest()}
-    with locked(request.out), GrowingFile(request.out, notes, resume=resume) as file:
+    with locked(request.out), ResumableFile(request.out, notes, resume=resume) as file:
         try:
             _check_settings(file, request.settings())
             _answer_records(predictor, records, request, file, watch)
@@ -114,7 +114,7 @@ def answer_file(
         return rows
 
 
-def _check_settings(file: GrowingFile, settings: dict[str, Any]) -> None:
+def _check_settings(file: ResumableFile, settings: dict[str, Any]) -> None:
     """Refuse to resume a run with a different model or different options."""
     before = file.notes["settings"]
     for name in settings:
@@ -129,7 +129,7 @@ def _answer_records(
     predictor: Predictor,
     records: Iterator[Row],
     request: AnswerRequest,
-    file: GrowingFile,
+    file: ResumableFile,
     watch: Watch,
 ) -> None:
     """Skip the records that are already answered, then answer the rest chunk by chunk."""

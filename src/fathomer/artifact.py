@@ -149,7 +149,7 @@ def _read_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             if _content(folder / CONFIG) == before:
                 return config, files
         time.sleep(_PAUSE)
-    raise ArtifactError(f"{folder}: is being replaced all the time; try again")
+    raise ArtifactError(f"{folder}: keeps being replaced; try again")
 
 
 def _content(path: Path) -> bytes | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fathomer.errors import DataError
 
@@ -24,6 +25,30 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"text {number} has type {type(text).__name__}; expected a string")
     return texts
+
+
+def checked_pairs(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
+    """Return texts and labels, of which there must be equally many.
+
+    Without ``y``, both are columns of the table ``X``.
+    """
+    from sklearn.utils import assert_all_finite, column_or_1d  # slow, and not needed to predict
+    from sklearn.utils.multiclass import check_classification_targets
+
+    texts = checked_texts(X)
+    if y is None and "label" in column_names(X):
+        y = X
+    if y is None:
+        raise DataError("TextClassifier requires y to be passed, but the target y is None")
+    labels: NDArray[Any] = column_or_1d(checked_labels(y), warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    if len(texts) != len(labels):
+        raise DataError(
+            f"{len(texts)} texts, but {len(labels)} labels; expected one label per text"
+        )
+    return texts, labels
 
 
 def checked_labels(labels: Iterable[Any]) -> Any:

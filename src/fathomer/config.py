@@ -8,11 +8,11 @@ import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self
 
 from fathomer.errors import ConfigError, MissingFileError, did_you_mean
+from fathomer.section import Section, setting
 
 DepthSelection = Literal["gumbel", "hard", "soft", "full", "supervised"]
 DepthTarget = Literal["mi", "frequency", "random", "oracle"]
@@ -24,36 +24,6 @@ PredictPrecision = Literal["float32", "int8"]
 
 MAX_COUNT = 10**9
 """Upper bound of counts: more than anybody needs, and small enough for sums not to overflow."""
-
-
-def setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
-    """Declare a setting with its default, its description and its allowed range."""
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """Base class of a section, which checks every setting against its type and range."""
-
-    def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for item in fields(self):
-            value = _checked_type(item.name, getattr(self, item.name), hints[item.name])
-            _check_range(item.name, value, item.metadata["low"], item.metadata["high"])
-            object.__setattr__(self, item.name, value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Build the section from plain values; unknown names are errors."""
-        known = [item.name for item in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise ConfigError(f"unknown setting {name!r}; {did_you_mean(name, known)}")
-        return cls(**values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,28 +267,3 @@ def _toml_value(value: str | float) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def _checked_type(name: str, value: Any, kind: Any) -> Any:
-    """Return ``value`` as ``kind``; the only conversion is from int to float."""
-    if get_origin(kind) is Literal:
-        choices = get_args(kind)
-        if value not in choices:
-            raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-        return value
-    number = isinstance(value, Real) and not isinstance(value, bool)  # including NumPy's
-    if kind is int and number and isinstance(value, Integral):
-        return int(value)
-    if kind is float and number and abs(value) < 2**63:
-        return float(value)
-    if type(value) is not kind:
-        raise ConfigError(f"{name} must be of type {kind.__name__}, not {value!r}")
-    return value
-
-
-def _check_range(name: str, value: Any, low: float | None, high: float | None) -> None:
-    # nan compares false with everything, so these comparisons refuse it too.
-    if low is not None and not value >= low:
-        raise ConfigError(f"{name} must be at least {low}, not {value!r}")
-    if high is not None and not value <= high:
-        raise ConfigError(f"{name} must be at most {high}, not {value!r}")

@@ -1,4 +1,4 @@
-"""How much each word speaks for the answer: the log odds with the word minus those without it."""
+"""How much each word supports the answer: the log odds with the word minus those without it."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise

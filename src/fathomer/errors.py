@@ -1,4 +1,4 @@
-"""The exceptions that Fathomer raises for mistakes of its users.
+"""The exceptions that Fathomer raises for user errors.
 
 Each one also derives from the built-in exception that a caller would expect, so ``except
 ValueError`` keeps working. Its message is one line: what is wrong, where, and what to do::

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, assert_all_finite, column_or_1d, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from fathomer.artifact import Artifact
-from fathomer.columns import checked_labels, checked_texts, column_names
+from fathomer.columns import checked_pairs, checked_texts
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
@@ -27,8 +26,9 @@ from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
 from fathomer.recipes import chosen_recipe
 from fathomer.train.automatic import automatic_settings, describe, is_direct
-from fathomer.train.fit import Watch, check_folder, fit, unseen_labels
-from fathomer.train.progress import show_training
+from fathomer.train.fit import Watch, fit, unseen_labels
+from fathomer.train.folder import check_folder
+from fathomer.train.progress import watch_training
 
 CHUNK_TEXTS = 1000
 """Texts per call of the predictor, which keeps the words of all of them in memory."""
@@ -103,10 +103,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         a part of the training texts that is held out. ``soft_labels`` has one row per text:
         a teacher's probabilities of the labels, in the order of ``numpy.unique(y)``.
         """
-        texts, labels = _checked_pairs(X, y)
-        held_out = None
-        if validation is not None:
-            held_out = _examples(*_checked_pairs(*validation))
+        texts, labels = checked_pairs(X, y)
+        held_out = None if validation is None else _examples(*checked_pairs(*validation))
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         start = first.artifact if first else None
         examples = self._weighted(texts, labels, sample_weight, soft_labels)
@@ -140,13 +138,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         first: Predictor | None = getattr(self, "predictor_", None)
         if first is None:
-            missing = np.setdiff1d([] if classes is None else classes, _checked_pairs(X, y)[1])
+            missing = np.setdiff1d([] if classes is None else classes, checked_pairs(X, y)[1])
             if len(missing):
                 raise DataError(
                     f"no text has the label {missing.tolist()[0]!r}; the first call needs all"
                 )
             return self.fit(X, y, sample_weight)
-        examples = self._weighted(*_checked_pairs(X, y), sample_weight)
+        examples = self._weighted(*checked_pairs(X, y), sample_weight)
         if warning := unseen_labels(first.artifact, examples):
             warnings.warn(warning, stacklevel=2)
         once = {"epochs": 1, "held_out": 0.0, "minutes": 0.0}
@@ -156,8 +154,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the most probable label of each text."""
-        probabilities = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
         return best
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
@@ -177,9 +174,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> None:
         """Save the model to a folder for :meth:`load`, :func:`fathomer.load` or the commands."""
-        artifact = self._fitted().predictor_.artifact
+        predictor = self._fitted().predictor_
         check_folder(Path(folder), overwrite=True)
-        artifact.save(Path(folder))
+        predictor.artifact.save(Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -265,10 +262,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(sys, "ps1") if self.verbose is None else bool(self.verbose)
 
     def _watch(self, recipe: Recipe) -> Watch:
-        if not self._shows_progress() or is_direct(recipe.model.name):
-            return iter
-        epochs, mark_best = recipe.train.epochs, recipe.train.keep == "best"
-        return lambda events: show_training(events, _console(), epochs=epochs, mark_best=mark_best)
+        return watch_training(recipe, _console()) if self._shows_progress() else iter
 
     def _fitted(self) -> Self:
         check_is_fitted(self, "predictor_")
@@ -294,24 +288,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for name, content in state["predictor_"].items():
                     Path(folder, name).write_bytes(content)
                 self.predictor_ = Predictor(Artifact.load(Path(folder)))
-
-
-def _checked_pairs(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
-    """Return texts and labels, of which there must be equally many."""
-    texts = checked_texts(X)
-    if y is None and "label" in column_names(X):
-        y = X
-    if y is None:
-        raise DataError("TextClassifier requires y to be passed, but the target y is None")
-    labels: NDArray[Any] = column_or_1d(checked_labels(y), warn=True)
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    if len(texts) != len(labels):
-        raise DataError(
-            f"{len(texts)} texts, but {len(labels)} labels; expected one label per text"
-        )
-    return texts, labels
 
 
 def _examples(texts: list[str], labels: NDArray[Any]) -> Examples:

@@ -49,7 +49,7 @@ def _lines(row: list[Word], max_depth: int | None) -> list[Text]:
 
 
 def _cells(word: Word, max_depth: int | None) -> list[tuple[str, Style | str]]:
-    """Return what stands in the column of a word, each with its style."""
+    """Return the cells in the column of a word, each with its style."""
     cells: list[tuple[str, Style | str]] = [(_printable(word), "")]
     if max_depth is not None:
         bar = _BARS[round((len(_BARS) - 1) * _share(word.depth, max_depth))]
@@ -75,7 +75,7 @@ def _legend(prediction: Prediction) -> str:
     if not prediction.words or prediction.words[0].contribution is None:
         return ""
     return (
-        f"+ speaks for {one_line(prediction.best, characters=30)}, - against it: "
+        f"+ supports {one_line(prediction.best, characters=30)}, - opposes it: "
         "log odds with the word minus without it"
     )
 
@@ -100,7 +100,7 @@ def _summary(prediction: Prediction, *, max_depth: int | None) -> str:
 def prediction_page(prediction: Prediction, *, max_depth: int | None) -> str:
     """Return a self-contained HTML page; deeper words are darker and stand higher.
 
-    Words that speak for the answer or against it are underlined in two colours. Depths are left
+    Words that support or oppose the answer are underlined in two colours. Depths are left
     out if ``max_depth`` is None, contributions if the words have none.
     """
     strongest = max((abs(word.contribution or 0) for word in prediction.words), default=0)
@@ -142,7 +142,7 @@ def _page_word(word: Word, max_depth: int | None, strongest: float) -> str:
 
 
 def _strongest_words(prediction: Prediction) -> str:
-    """Return a table of the words that speak most for the answer and against it."""
+    """Return a table of the words that most support or oppose the answer."""
     effects = [(word.contribution or 0.0, word.text) for word in prediction.words]
     by_strength = sorted(effects, key=lambda effect: -abs(effect[0]))
     rows = []

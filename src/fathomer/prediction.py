@@ -12,7 +12,7 @@ from fathomer.text.tokenizer import Words
 
 
 class Word(NamedTuple):
-    """A word of a text, the depth at which it was read, and how much it speaks for the answer."""
+    """A word of a text, the depth at which it was read, and how much it supports the answer."""
 
     text: str
     """The word as it stands in the text: ``text[start:end]``."""

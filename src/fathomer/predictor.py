@@ -86,7 +86,7 @@ class Predictor:
         ``texts`` is a list, an array, or a column of pandas, polars, Arrow or Hugging Face.
         ``max_depth`` caps the number of steps of every word; ``depth_budget`` sets their average,
         in a model with supervised depth. A label that is less probable than ``abstain_below`` is not
-        predicted. With ``contributions``, each word shows how much it speaks for the answer; the
+        predicted. With ``contributions``, each word shows how much it supports the answer; the
         model then also reads every text without each of its words.
         """
         texts = checked_texts(texts)

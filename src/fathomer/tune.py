@@ -2,9 +2,9 @@
 
 Every trial trains a model as ``fathomer train`` would and is scored on the held-out part only. It
 starts with a part of the texts, and gets more of them if it is among the best so far (successive
-halving). Trials that were given up do not count. The first trial uses the given settings and is never
-given up; another is preferred only if it is better by more than one standard error. Trials are stored
-in a journal, so a search can be continued.
+halving). Pruned trials do not count. The first trial uses the given settings and is never pruned;
+another is preferred only if it is better by more than one standard error. Trials are stored in a
+journal, so a search can be continued.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import optuna
 
 SHARE_OF_FIRST = 0.15
-"""Share of the time that the first trial may take; if it would take longer, it gets less to learn."""
+"""Share of the time that the first trial may take; texts and epochs are reduced to fit."""
 PATIENCE = 2.0
-"""A round of a trial may take this many times as long as that of the first trial, or as a second."""
+"""How many times as long as in the first trial a round may take; at least as many seconds."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
 FEW_TEXTS = 100  # in the smallest round
@@ -61,10 +61,10 @@ class SearchResult(NamedTuple):
     """The result of a search; the trials are sorted, best first."""
 
     trials: list[Trial]
-    """Those that were not given up."""
+    """Those that were not pruned."""
     interrupted: bool
     tried: int = 0
-    """Settings that were tried, including those that were given up."""
+    """Settings that were tried, including pruned ones."""
     share: float = 1.0
     """Share of the training texts that the best trials were trained on."""
     epochs: int = 1
@@ -152,7 +152,7 @@ def rounds(texts: Examples, recipe: Recipe, minutes: float) -> tuple[list[float]
 
 
 def measure_seconds(texts: Examples, recipe: Recipe) -> float:
-    """Return how long a training would take: one epoch on few texts is trained, and extrapolated."""
+    """Estimate the seconds of a training run from one epoch on few texts."""
     share = REDUCTION * FEW_TEXTS / len(texts)
     few = split_stratified(texts, fraction=1 - share, seed=0)[0]
     started = time.monotonic()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathomer.cli.settings import Changes
+from fathomer.cli.settings import SettingChanges
 from fathomer.cli.training_result import print_result
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError
@@ -121,24 +121,24 @@ def test_training_twice_writes_identical_files(run, data, recipe, tmp_path):
 
 
 def test_options_change_settings_whatever_the_recipe():
-    changes = Changes(["train.epochs=2", "train.seed=4"], seed=5, model="bilstm", minutes=3)
+    changes = SettingChanges(["train.epochs=2", "train.seed=4"], seed=5, model="bilstm", minutes=3)
     for recipe in (Recipe(), automatic_recipe(DataSize(50, 1000))):
         changed = changes.applied(recipe)
         settings = {"epochs": 2, "seed": 5, "minutes": 3.0}
         assert changed == recipe.updated({"model": {"name": "bilstm"}, "train": settings})
     with pytest.raises(ConfigError, match="did you mean 'fathomer'"):
-        Changes([], model="fathomr").applied(Recipe())
+        SettingChanges([], model="fathomr").applied(Recipe())
 
 
 def test_a_model_has_its_own_learning_rate_unless_it_is_set():
     recipe = Recipe().with_settings(["train.learning_rate=0.003"])
     own = recipe.with_settings(["model.name=transformer"])
     for changes, start, rate in (
-        (Changes([], model="transformer"), recipe, 0.0006),
-        (Changes(["model.name=transformer"]), recipe, 0.0006),
-        (Changes([], model="bilstm"), recipe, 0.003),
-        (Changes(["train.learning_rate=0.01"], model="transformer"), recipe, 0.01),
-        (Changes([], model="transformer"), own, 0.003),  # a recipe of that model
+        (SettingChanges([], model="transformer"), recipe, 0.0006),
+        (SettingChanges(["model.name=transformer"]), recipe, 0.0006),
+        (SettingChanges([], model="bilstm"), recipe, 0.003),
+        (SettingChanges(["train.learning_rate=0.01"], model="transformer"), recipe, 0.01),
+        (SettingChanges([], model="transformer"), own, 0.003),  # a recipe of that model
     ):
         assert changes.applied(start).train.learning_rate == rate
 

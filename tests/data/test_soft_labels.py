@@ -38,7 +38,7 @@ def test_a_file_gives_each_text_its_row_in_the_order_of_the_labels(tmp_path, nam
     [
         ("yes\n1\n", "line 2: no column 'no'"),
         ("yes,no\n1,x\n", "line 2: a probability is not a number"),
-        ("yes,no\n1,1\n", r"row 1 \(1, 1\) is no probabilities that sum to one"),
+        ("yes,no\n1,1\n", r"row 1 \(1, 1\) does not hold probabilities that sum to one"),
         ("yes,no\nnan,1\n", "row 1"),
         ("yes,no\n1.5,-0.5\n", "row 1"),
         ("yes,no\n", "no rows after the header"),

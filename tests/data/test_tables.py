@@ -4,7 +4,8 @@ import gzip
 
 import pytest
 
-from fathomer.data.tables import find_tables, folder_of
+from fathomer.data.file_store import folder_of
+from fathomer.data.tables import find_tables
 from fathomer.errors import DataError, MissingFileError
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -3,7 +3,7 @@
 from itertools import count
 
 from experiments import clock as clock_module
-from experiments.clock import TrainingClock, classify_timed
+from experiments.clock import StoredClock, classify_timed
 from fathomer.data.labelled import encode_examples
 from fathomer.predictor import Predictor
 from fathomer.train.checkpoint import EpochDone
@@ -24,10 +24,10 @@ def test_an_epoch_in_which_the_machine_was_suspended_does_not_count(tmp_path, mo
             now[0] += 0.5  # scoring the held-out texts
             yield done
 
-    clock = TrainingClock(tmp_path / "clock.json")
+    clock = StoredClock(tmp_path / "clock.json")
     assert len(list(clock.watch(events()))) == 6
     assert clock.words_per_second == 100
-    continued = TrainingClock(tmp_path / "clock.json")
+    continued = StoredClock(tmp_path / "clock.json")
     assert (continued.speeds, continued.wall) == (clock.speeds, clock.wall)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.depth_curves import METHODS, DepthPoint, Trial, method_recipe, open_corpus
+from experiments.depth_curves import METHODS, DepthPoint, DepthTrial, method_recipe, open_corpus
 from experiments.depth_curves_output import rows_of
 from fathomer.config import Recipe
 from tests.tiny import TINY, tiny_examples, write_csv
@@ -46,7 +46,7 @@ def test_every_method_is_measured_and_nothing_is_trained_twice(curves, tmp_path)
     assert "mi, seed 0 done" not in err
     after = (tmp_path / "curves.jsonl").read_text("utf-8")
     assert after.startswith(before)
-    last = Trial.from_json(after.splitlines()[-1])
+    last = DepthTrial.from_json(after.splitlines()[-1])
     [point] = last.points
     assert (point.mean_depth, point.dealt) == (2, None), "equal depths cannot be dealt"
     assert last.settings["model.max_depth"] == 2
@@ -78,7 +78,7 @@ def test_every_nth_text_is_used():
 def test_rows_are_averages_over_the_seeds():
     def trial(seed, accuracy):
         point = DepthPoint(2.0, 2.0 + seed / 10, accuracy, 100.0, 0.5, 0.02)
-        return Trial("trec", "mi", seed, {}, 500, 10.0 + seed, (point,), {})
+        return DepthTrial("trec", "mi", seed, {}, 500, 10.0 + seed, (point,), {})
 
     [row] = rows_of([trial(0, 0.8), trial(1, 0.9)])
     assert (row.seeds, row.mean_depth, row.train_seconds) == (2, 2.05, 10.5)

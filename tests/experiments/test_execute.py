@@ -11,7 +11,7 @@ from experiments.plan import Experiment, Plan
 from experiments.runs import read_run
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError, DataError, MissingFileError
-from fathomer.train.fit import CHECKPOINT
+from fathomer.train.folder import CHECKPOINT
 from tests.experiments.small import new_job
 from tests.tiny import tiny_examples, write_csv
 

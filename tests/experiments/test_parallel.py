@@ -16,7 +16,7 @@ from experiments.parallel import ParallelJobs, threads_per_process
 from experiments.plan import Experiment, Plan
 from experiments.runs import read_runs
 from fathomer.errors import ConfigError, TrainingError
-from fathomer.train.fit import CHECKPOINT
+from fathomer.train.folder import CHECKPOINT
 from tests.experiments.small import ROOT, new_job
 
 

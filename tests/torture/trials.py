@@ -13,8 +13,8 @@ from fathomer.artifact import Artifact
 from fathomer.config import Recipe
 from fathomer.data.reading import read_examples
 from fathomer.errors import FathomerError
-from fathomer.files import GrowingFile
 from fathomer.predictor import Predictor
+from fathomer.resumable_file import ResumableFile
 from fathomer.text.vectors import read_vectors
 from fathomer.train.checkpoint import TrainingState
 from fathomer.train.fit import fit
@@ -167,13 +167,13 @@ def crash_state(random) -> str | None:
             except FathomerError as error:
                 return _not_one_line(error)
             return None if changed == checkpoint() else "a damaged checkpoint was resumed"
-        with GrowingFile(folder / "out", {"rows": 0}, resume=False) as file:
+        with ResumableFile(folder / "out", {"rows": 0}, resume=False) as file:
             file.append(b"first\n" * 50, {"rows": 50})
         path = folder / random.choice(["out.partial", "out.partial.json"])
         before = path.read_bytes()
         path.write_bytes(change_bytes(random, before))
         try:
-            with GrowingFile(folder / "out", {}, resume=True) as file:
+            with ResumableFile(folder / "out", {}, resume=True) as file:
                 resumed = (folder / "out.partial").read_bytes(), file.notes
         except FathomerError as error:
             return _not_one_line(error)

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from fathomer.cli.settings import Changes
+from fathomer.cli.settings import SettingChanges
 from fathomer.config import Recipe
 from fathomer.train import automatic
 from fathomer.train.automatic import (
@@ -144,14 +144,14 @@ def test_the_description_fits_a_narrow_terminal_and_has_an_estimate(monkeypatch,
 
 def test_a_model_without_depths_is_described_without_them():
     size = DataSize(500, 300_000)
-    recipe = Changes([], model="bilstm").applied(automatic_recipe(size))
+    recipe = SettingChanges([], model="bilstm").applied(automatic_recipe(size))
     assert describe(recipe, size).startswith("settings: hidden size 100, 10 epochs, ")
 
 
 def test_settings_of_the_command_line_win_over_the_rule():
     recipe = automatic_recipe(DataSize(500, 50_000))
     assignments = ["train.epochs=2", "model.hidden_size=64", "model.ngrams=false"]
-    changed = Changes(assignments, seed=7).applied(recipe)
+    changed = SettingChanges(assignments, seed=7).applied(recipe)
     expected = {"model": {"hidden_size": 64, "ngrams": False}, "train": {"epochs": 2, "seed": 7}}
     assert changed == recipe.updated(expected)
 

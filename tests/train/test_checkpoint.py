@@ -10,7 +10,7 @@ import safetensors.torch
 
 from fathomer.errors import ArtifactError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint, other_threads
-from fathomer.train.fit import CHECKPOINT, check_folder
+from fathomer.train.folder import CHECKPOINT, check_folder
 from tests.tiny import tiny_prepared
 
 WRITER = """

@@ -15,7 +15,8 @@ from fathomer.model.graph import WordBatch
 from fathomer.model.inference import classify
 from fathomer.train.checkpoint import EpochDone, TrainingState, trained_weights
 from fathomer.train.depth_targets import with_depth_targets
-from fathomer.train.fit import CHECKPOINT, fit
+from fathomer.train.fit import fit
+from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import (
     RolledBack,
     StepDone,

@@ -16,7 +16,8 @@ from fathomer.data.examples import Examples
 from fathomer.errors import ConfigError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint, trained_weights
 from fathomer.train.depth_targets import with_depth_targets
-from fathomer.train.fit import CHECKPOINT, fit
+from fathomer.train.fit import fit
+from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import StepDone, add_gradients
 from fathomer.train.processes import ALONE, divide, join_processes
 from tests.forked import Forked

@@ -6,7 +6,8 @@ import pytest
 
 from fathomer.errors import ArtifactError
 from fathomer.train.checkpoint import EpochDone, TrainingState
-from fathomer.train.fit import check_folder, fit
+from fathomer.train.fit import fit
+from fathomer.train.folder import check_folder
 from fathomer.train.loop import train
 from fathomer.train.tracking import epoch_scalars, track
 from tests.tiny import TINY, tiny_artifact, tiny_examples, tiny_prepared, write_csv

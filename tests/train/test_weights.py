@@ -7,7 +7,8 @@ import pytest
 
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import ConfigError, DataError
-from fathomer.train.fit import CHECKPOINT, fit
+from fathomer.train.fit import fit
+from fathomer.train.folder import CHECKPOINT
 from fathomer.train.prepare import prepare
 from tests.tiny import TINY, tiny_examples
 from tests.train.test_loop import interrupt_after, weights_hash

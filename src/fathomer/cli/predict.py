@@ -87,7 +87,8 @@ def predict(
     """
     from fathomer.answer_file import AnswerRequest
     from fathomer.artifact import CONFIG
-    from fathomer.data.reading import ReadOptions, describe_delimiter, read_delimiter
+    from fathomer.data.csv_jsonl import describe_delimiter, read_delimiter
+    from fathomer.data.reading import ReadOptions
     from fathomer.dataset import TableOptions
     from fathomer.files import real_path, sha256_of
 

@@ -27,11 +27,12 @@ def predict_on_ray(
     """Answer the files that match a pattern, and print how many rows were answered."""
     for package in ("ray", "pyarrow"):
         require(package, "scale")
-    from fathomer.answer_dataset import DatasetRequest, answer_dataset, connected
+    from fathomer.answer_dataset import DatasetRequest, answer_dataset
     from fathomer.artifact import CONFIG
     from fathomer.cli.progress import show_chunks
     from fathomer.data.tables import find_tables
     from fathomer.files import sha256_of
+    from fathomer.ray_cluster import connected
 
     if out is None:
         raise ConfigError("--engine ray needs a folder for the answers: name it with --out")

@@ -1,4 +1,4 @@
-"""The settings of a training: a recipe or what follows from the data, changed by the options."""
+"""The settings of a training run: from a recipe or from the data, changed by the options."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from fathomer.cli.training_data import Splits
 
 CONTINUED_EPOCHS = 3
-"""Epochs of a model that is trained further on new texts: more would forget more of the old ones."""
+"""Epochs when a model is trained further on new texts; more would forget more of the old ones."""
 
 
-class Changes:
+class SettingChanges:
     """The settings that the command line changes, whatever the recipe."""
 
     def __init__(
@@ -59,7 +59,11 @@ class Changes:
 
 
 def automatic_settings(
-    splits: "Splits", changes: Changes, *, checkpoint: Path | None = None, suggest: bool = False
+    splits: "Splits",
+    changes: SettingChanges,
+    *,
+    checkpoint: Path | None = None,
+    suggest: bool = False,
 ) -> Recipe:
     """Return the settings that follow from the training texts, and print them.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathomer.cli.more_texts import MoreTexts, SoftLabelsFile, TeacherFolder, Unlabelled
+from fathomer.cli.extra_sources import ExtraSources, SoftLabelsFile, TeacherFolder, Unlabelled
 from fathomer.cli.options import (
     Data,
     DataDir,
@@ -27,7 +27,7 @@ from fathomer.cli.options import (
 )
 from fathomer.cli.output import messages_console
 from fathomer.cli.runner import UsageError
-from fathomer.cli.settings import Changes, automatic_settings, continued_recipe
+from fathomer.cli.settings import SettingChanges, automatic_settings, continued_recipe
 from fathomer.cli.training_data import announce, has_baseline, read_splits, warn_of_forgetting
 from fathomer.cli.training_processes import train_along, with_saved
 from fathomer.cli.training_result import exit_stopped, print_result, save_and_score
@@ -151,8 +151,10 @@ def train(
     from fathomer.data.reading import ReadOptions
     from fathomer.locks import locked
     from fathomer.recipes import chosen_recipe
-    from fathomer.train.fit import CHECKPOINT, check_folder, fit
+    from fathomer.train.fit import fit
+    from fathomer.train.folder import CHECKPOINT, check_folder
     from fathomer.train.processes import ProcessLostError, join_processes
+    from fathomer.train.progress import watch_training
 
     replaces = overwrite or out is None
     out = out or continue_
@@ -164,7 +166,7 @@ def train(
     if group.rank:
         train_along(group, out, device)
         return
-    changes = Changes(
+    changes = SettingChanges(
         set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
         batch_size=batch_size, learning_rate=learning_rate, target_depth=target_depth,
     )  # fmt: skip
@@ -180,7 +182,7 @@ def train(
     multi_label = multi_label or given.model.multi_label
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     read = partial(open_dataset, options=options, data_dir=data_dir)
-    more = MoreTexts(
+    more = ExtraSources(
         data, out, options, unlabelled=unlabelled, teacher=teacher, soft_labels=soft_labels,
         data_dir=data_dir,
     )  # fmt: skip
@@ -195,14 +197,14 @@ def train(
         else automatic_settings(splits, changes, checkpoint=stopped, suggest=not sources)
     )
     baseline = baseline and start is None and has_baseline(splits, settings)
-    watch = _watch(log, settings)
+    show = watch_training(settings, messages_console())
     splits, trained = more.used(splits, settings)
     sources += trained
     try:
         fitted = fit(
             splits.source.train, settings, held_out=splits.held_out, vectors=sources, start=start,
             match_parameters=match_parameters, folder=out, resume=resume, device=device,
-            processes=group, watch=watch,
+            processes=group, watch=lambda events: log(show(events)),
         )  # fmt: skip
     except ProcessLostError as error:
         raise with_saved(error, out) from None
@@ -226,18 +228,6 @@ def _compare_threads(checkpoint: Path, *, exact: bool) -> None:
         if exact:
             raise ConfigError(f"{message}; set OMP_NUM_THREADS, or leave --exact out")
         messages_console().print(message)
-
-
-def _watch(log: "Watch", settings: Recipe) -> "Watch":
-    """Return a function that shows the progress and logs the epochs."""
-    from fathomer.train.automatic import is_direct
-    from fathomer.train.progress import show_training
-
-    if is_direct(settings.model.name):
-        return log
-    messages = messages_console()
-    epochs, mark_best = settings.train.epochs, settings.train.keep == "best"
-    return lambda events: log(show_training(events, messages, epochs=epochs, mark_best=mark_best))
 
 
 def _epoch_log(tracker: str | None, out: Path) -> "Watch":

@@ -1,4 +1,4 @@
-"""The texts of a training: what to learn from, to score every epoch on, and to test on."""
+"""The training, held-out and test texts of a training run."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def train_along(processes: "Processes", out: Path, device: str) -> None:
-    """Train along with the first process, which reports every error but its own death."""
+    """Train together with the first process, which reports every error unless it is killed."""
     from fathomer.train.follow import follow
     from fathomer.train.processes import ProcessGroup
 
@@ -25,8 +25,8 @@ def train_along(processes: "Processes", out: Path, device: str) -> None:
 
 
 def with_saved(error: TrainingError, out: Path) -> TrainingError:
-    """Return the error with what is left of the run."""
-    from fathomer.train.fit import CHECKPOINT
+    """Return the error with what was saved and how to continue."""
+    from fathomer.train.folder import CHECKPOINT
 
     if (out / CHECKPOINT).exists():
         saved = f"{out} holds a checkpoint, the same command with --resume continues"

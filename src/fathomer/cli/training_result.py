@@ -1,4 +1,4 @@
-"""The result of a training: the saved model, its scores, and what is printed."""
+"""The result of a training run: the saved model, its scores, and what is printed."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ def save_and_score(
     fitted: "Fitted", splits: "Splits", out: Path, *, command: str, baseline: bool
 ) -> "Artifact":
     """Save the model, score it, and save the scores with it."""
-    from fathomer.train.fit import CHECKPOINT
+    from fathomer.train.folder import CHECKPOINT
 
     metrics = {**fitted.artifact.metrics, **splits.source.describe(), "command": command}
     artifact = replace(fitted.artifact, metrics=metrics)
@@ -68,7 +68,7 @@ def _baseline_scores(splits: "Splits", recipe: "Recipe") -> dict[str, Any]:
 
 def exit_stopped(out: Path) -> NoReturn:
     """Exit after Ctrl-C with a line that says what was saved and how to continue."""
-    from fathomer.train.fit import CHECKPOINT
+    from fathomer.train.folder import CHECKPOINT
 
     kept = "the model so far; the same command with --resume continues"
     if not (out / CHECKPOINT).exists():  # a model that trains in one go, without epochs

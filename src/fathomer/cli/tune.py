@@ -17,7 +17,7 @@ from fathomer.cli.options import (
     Vectors,
 )
 from fathomer.cli.output import messages_console, print_json, print_line, print_table
-from fathomer.cli.settings import Changes
+from fathomer.cli.settings import SettingChanges
 from fathomer.config import Recipe
 from fathomer.errors import ConfigError
 
@@ -63,7 +63,7 @@ def tune(
     from fathomer.tune import check_search
     from fathomer.tune import tune as search
 
-    changes, chosen = Changes(set_ or []), chosen_recipe(data, recipe)
+    changes, chosen = SettingChanges(set_ or []), chosen_recipe(data, recipe)
     settings = changes.applied(chosen or Recipe())  # mistakes are found before anything is read
     check_search(settings, minutes)
     check_writable(out)

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fathomer.open_files import file_error, find_surrogate, format_suffix
+from fathomer.open_files import file_error, find_surrogate, format_suffix, open_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 TABLES = (*DELIMITERS, ".jsonl")
@@ -52,6 +52,25 @@ def _raise_field_limit() -> None:
     # The limit is global to the process. Restoring it when one reader ends would break another
     # that is still in use, so it stays raised.
     csv.field_size_limit(max(FIELD_LIMIT, csv.field_size_limit()))
+
+
+def read_delimiter(path: Path, encoding: str) -> str | None:
+    """Return the character between the columns of a csv or tsv file; others have none."""
+    if format_suffix(path) not in DELIMITERS or not path.is_file():
+        return None
+    with open_lines(path, encoding) as lines:
+        return find_delimiter(path, lines)[0]
+
+
+def describe_delimiter(path: Path, delimiter: str | None) -> str | None:
+    """Return a line about a delimiter that differs from what the suffix says.
+
+    >>> describe_delimiter(Path("reviews.csv"), ";")
+    'reviews.csv: columns separated by semicolons'
+    """
+    if delimiter == DELIMITERS.get(format_suffix(path)) or delimiter is None:
+        return None
+    return f"{path}: columns separated by {SEPARATORS[delimiter]}"
 
 
 def split_cells(

@@ -156,7 +156,7 @@ class Examples:
         )
 
     def completed(self, complete: Callable[[str], str] | None) -> "Examples":
-        """Return the same examples with texts to which a model has added what it also reads."""
+        """Return the same examples, with the further input of a model added to their texts."""
         if complete is None:
             return self
         return replace(self, items=[Example(complete(text), label) for text, label in self])

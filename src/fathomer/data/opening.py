@@ -5,17 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fathomer.data.csv_jsonl import describe_delimiter, read_delimiter
 from fathomer.data.datasets import CORPORA, Corpus, Split, data_folder
 from fathomer.data.demo import demo_corpus
 from fathomer.data.examples import Example, Examples, StoredExamples, stratified_folds
 from fathomer.data.layouts import read_corpus
-from fathomer.data.reading import (
-    DEFAULT_OPTIONS,
-    ReadOptions,
-    describe_delimiter,
-    read_delimiter,
-    read_examples,
-)
+from fathomer.data.reading import DEFAULT_OPTIONS, ReadOptions, read_examples
 from fathomer.errors import ConfigError, DataError, MissingFileError, did_you_mean
 from fathomer.files import sha256_of
 

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 
 from fathomer.data.csv_jsonl import (
     DELIMITERS,
-    SEPARATORS,
     TABLES,
     find_column,
-    find_delimiter,
     json_value,
     parse_objects,
     same_column,
@@ -157,25 +155,6 @@ def read_columns(path: Path, encoding: str) -> list[str]:
     except (ValueError, RecursionError):  # reading the rows reports it
         return []
     return list(found) if isinstance(found, dict) else []
-
-
-def read_delimiter(path: Path, encoding: str) -> str | None:
-    """Return the character between the columns of a csv or tsv file; others have none."""
-    if format_suffix(path) not in DELIMITERS or not path.is_file():
-        return None
-    with open_lines(path, encoding) as lines:
-        return find_delimiter(path, lines)[0]
-
-
-def describe_delimiter(path: Path, delimiter: str | None) -> str | None:
-    """Return a line about a delimiter that differs from what the suffix says.
-
-    >>> describe_delimiter(Path("reviews.csv"), ";")
-    'reviews.csv: columns separated by semicolons'
-    """
-    if delimiter == DELIMITERS.get(format_suffix(path)) or delimiter is None:
-        return None
-    return f"{path}: columns separated by {SEPARATORS[delimiter]}"
 
 
 def _parser_for(path: Path, options: ReadOptions) -> _Parser:

@@ -87,7 +87,7 @@ def _objects(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def check_soft_labels(
     given: ArrayLike, *, shape: tuple[int, int], where: str = "soft_labels"
 ) -> NDArray[np.float32]:
-    """Return probabilities as rows that sum to one; raise an error if they are none."""
+    """Return rows of probabilities that sum to one; raise an error if a row does not."""
     rows = np.asarray(given, dtype=np.float64)
     if rows.shape != shape:
         texts, labels = shape
@@ -98,7 +98,9 @@ def check_soft_labels(
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         found = ", ".join(f"{number:g}" for number in rows[row][:5])
-        raise DataError(f"{where}: row {row + 1} ({found}) is no probabilities that sum to one")
+        raise DataError(
+            f"{where}: row {row + 1} ({found}) does not hold probabilities that sum to one"
+        )
     normalised: NDArray[np.float32] = (rows / rows.sum(1, keepdims=True)).astype(np.float32)
     return normalised
 

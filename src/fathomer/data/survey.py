@@ -14,16 +14,9 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import NamedTuple
 
-from fathomer.data.csv_jsonl import same_column
+from fathomer.data.csv_jsonl import describe_delimiter, read_delimiter, same_column
 from fathomer.data.examples import Examples, split_labels
-from fathomer.data.reading import (
-    ReadOptions,
-    Row,
-    describe_delimiter,
-    read_columns,
-    read_delimiter,
-    read_rows,
-)
+from fathomer.data.reading import ReadOptions, Row, read_columns, read_rows
 from fathomer.data.xlsx_parquet import BINARY_TABLES
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, format_suffix, guess_encoding

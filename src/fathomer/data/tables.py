@@ -9,118 +9,23 @@ import glob
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fathomer.data.csv_jsonl import find_delimiter, has_content, parse_object
+from fathomer.data.file_store import FileStore, folder_of
 from fathomer.errors import DataError, MissingFileError
 from fathomer.open_files import format_suffix
 
 KINDS = (".csv", ".tsv", ".jsonl", ".parquet")
 Chunk = tuple[Any, list[str | None]]
 """An Arrow table, and the error of each of its rows."""
-
-
-@dataclass(frozen=True)
-class FileStore:
-    """A folder on a disk, or in a store that pyarrow or fsspec can open."""
-
-    system: Any
-    base: str
-
-    def path(self, name: str) -> str:
-        """Return the path of a file in the folder."""
-        return f"{self.base}/{name}"
-
-    def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return bool(self.system.get_file_info(self.path(name)).is_file)
-
-    def names(self) -> list[str]:
-        """Return the names of everything in the folder; none if there is no folder."""
-        from pyarrow.fs import FileSelector
-
-        selector = FileSelector(self.base, allow_not_found=True)
-        return [info.base_name for info in self.system.get_file_info(selector)]
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a file."""
-        with self.system.open_input_stream(self.path(name), compression=None) as file:
-            return bytes(file.read())
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file."""
-        self.system.create_dir(self.base, recursive=True)
-        with self.system.open_output_stream(self.path(name), compression=None) as file:
-            file.write(content)
-
-    def write_tables(self, name: str, schema: Any, tables: Iterable[Any]) -> None:
-        """Write tables as one parquet file, which gets its name when it is complete.
-
-        Columns that a table lacks are empty.
-        """
-        import pyarrow.parquet
-
-        path = PurePosixPath(self.path(name))
-        self.system.create_dir(str(path.parent), recursive=True)
-        # Two workers can write the same part, if one of them seems to be dead.
-        growing = str(path.with_name(f"_{path.name}.{os.getpid()}"))
-        with pyarrow.parquet.ParquetWriter(growing, schema, filesystem=self.system) as writer:
-            for table in tables:
-                parts = [schema.empty_table(), table]
-                writer.write_table(pyarrow.concat_tables(parts, promote_options="permissive"))
-        self.system.move(growing, str(path))
-
-    def common_schema(self, names: Iterable[str]) -> Any:
-        """Return all columns of some parquet files."""
-        import pyarrow.parquet
-
-        read = pyarrow.parquet.read_schema
-        schemas = [read(self.path(name), filesystem=self.system) for name in names]
-        return pyarrow.unify_schemas(schemas)
-
-    def read_table(self, name: str) -> Any:
-        """Read a parquet file."""
-        import pyarrow.parquet
-
-        with pyarrow.parquet.ParquetFile(self.path(name), filesystem=self.system) as file:
-            return file.read()
-
-    def delete(self, name: str) -> None:
-        """Delete a file or a folder, if it exists."""
-        from pyarrow.fs import FileType
-
-        info = self.system.get_file_info(self.path(name))
-        if info.type == FileType.Directory:
-            self.system.delete_dir(self.path(name))
-        elif info.type == FileType.File:
-            self.system.delete_file(self.path(name))
-
-
-def absolute(address: str) -> str:
-    """Return an address that means the same to every worker, whatever folder it runs in."""
-    return address if "://" in address else str(Path(address).absolute())
-
-
-def folder_of(address: str) -> FileStore:
-    """Return the folder with a path or a URL."""
-    from pyarrow.fs import FileSystem, FSSpecHandler, LocalFileSystem, PyFileSystem
-
-    if "://" not in address:
-        return FileStore(LocalFileSystem(), absolute(address))
-    if address.startswith(("http://", "https://")):
-        import fsspec
-
-        handler = FSSpecHandler(fsspec.filesystem("http"))
-        return FileStore(PyFileSystem(handler), address.rstrip("/"))
-    try:
-        system, base = FileSystem.from_uri(address)
-    except (ValueError, OSError) as error:
-        raise DataError(f"{address}: {str(error).splitlines()[0]}") from None
-    return FileStore(system, base.rstrip("/"))
+ParsedRow = tuple[dict[str, str | None], str | None]
+"""The cells of a row by column, and what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -161,48 +66,27 @@ class TextTables:
                 yield pyarrow.Table.from_batches([batch]), [None] * len(batch)
 
     def _read_jsonl(self, path: str, rows: int) -> Iterator[Chunk]:
-        found: list[dict[str, str | None]] = []
-        errors: list[str | None] = []
-        for number, line in enumerate(_lines(self.folder.system, path, self.encoding), 1):
-            if not line.strip():
-                continue
-            values, error = _parsed(line, number)
-            found.append(values)
-            errors.append(error)
-            if len(found) == rows:
-                yield self._strings(found), errors
-                found, errors = [], []
-        if found:
-            yield self._strings(found), errors
-
-    def _strings(self, rows: list[dict[str, str | None]]) -> Any:
-        import pyarrow
-
-        names = dict.fromkeys([*self.names, *(name for row in rows for name in row)])
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        kinds = pyarrow.schema([(name, pyarrow.string()) for name in names])
-        return pyarrow.table(columns, schema=kinds)
+        lines = enumerate(_lines(self.folder.system, path, self.encoding), 1)
+        return self._chunks((_parsed(line, number) for number, line in lines if line.strip()), rows)
 
     def _read_csv(self, path: str, rows: int) -> Iterator[Chunk]:
         """Read a csv or tsv file as strings, row by row, so that a bad row spoils no other."""
         table = _cells(self.folder.system, path, self.encoding)
         next(table, None)
-        found: list[dict[str, str | None]] = []
-        errors: list[str | None] = []
-        for line, cells in table:
-            error = None
-            if len(cells) != len(self.names):
-                error = f"line {line}: {len(cells)} columns, expected {len(self.names)}"
-            found.append(dict(zip(self.names, cells, strict=False)))
-            errors.append(error)
-            if len(found) == rows:
-                yield self._strings(found), errors
-                found, errors = [], []
-        if found:
-            yield self._strings(found), errors
+        return self._chunks((_fitting(cells, self.names, line) for line, cells in table), rows)
+
+    def _chunks(self, parsed: Iterator[ParsedRow], rows: int) -> Iterator[Chunk]:
+        """Group parsed rows into tables of strings; the keys of jsonl rows may differ."""
+        import pyarrow
+
+        while chunk := list(islice(parsed, rows)):
+            names = dict.fromkeys([*self.names, *(name for row, _ in chunk for name in row)])
+            columns = {name: [row.get(name) for row, _ in chunk] for name in names}
+            kinds = pyarrow.schema([(name, pyarrow.string()) for name in names])
+            yield pyarrow.table(columns, schema=kinds), [error for _, error in chunk]
 
 
-def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
+def _parsed(line: str, number: int) -> ParsedRow:
     """Return the values of a line of JSON as strings, and what is wrong with it."""
     try:
         values = parse_object(line)
@@ -212,6 +96,13 @@ def _parsed(line: str, number: int) -> tuple[dict[str, str | None], str | None]:
         name: value if value is None or isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }, None
+
+
+def _fitting(cells: list[str], names: list[str], line: int) -> ParsedRow:
+    """Return the cells of a row by column, and an error if they are too few or too many."""
+    error = f"line {line}: {len(cells)} columns, expected {len(names)}"
+    found: dict[str, str | None] = dict(zip(names, cells, strict=False))
+    return found, None if len(cells) == len(names) else error
 
 
 def _cells(system: Any, path: str, encoding: str) -> Iterator[tuple[int, list[str]]]:

@@ -116,7 +116,7 @@ def gather_texts(
             sources.append(dataset.train.texts)
             if dataset.test:
                 gathered.exclude(dataset.test.texts)
-            if corpus.unlabelled_file and _is_there(corpus, folder):
+            if corpus.unlabelled_file and _has_unlabelled(corpus, folder):
                 sources.append(UnlabelledPart(corpus, folder))
         if name == "demo":
             sources.append(open_dataset(name).train.texts)
@@ -152,8 +152,8 @@ def _file(name: str, options: ReadOptions) -> FileTexts:
     return FileTexts(path, options)
 
 
-def _is_there(corpus: Corpus, data_dir: Path) -> bool:
-    """Whether a corpus has its unlabelled texts beside the others; in an archive they may lack."""
+def _has_unlabelled(corpus: Corpus, data_dir: Path) -> bool:
+    """Whether the unlabelled texts of a corpus are present; an archive may not include them."""
     file = corpus.unlabelled_file
     return file is not None and find_file(file, data_dir / corpus.folder) is not None
 

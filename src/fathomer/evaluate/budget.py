@@ -1,8 +1,8 @@
 """Depth budgets: reading at any average depth between 1 and L, and what that costs.
 
-The logit of depth ``d`` is shifted by ``s d``. With a rising ``s``, a word moves from depth to depth
-upwards, at thresholds that follow from its logits. The average depth of some texts at the shift ``s``
-is therefore 1 plus the number of thresholds below ``s``, per word.
+The logit of depth ``d`` is shifted by ``s d``. As ``s`` rises, a word becomes deeper whenever ``s``
+passes one of its thresholds, which follow from its logits. The average depth of some texts is therefore
+1 plus the average number of thresholds below ``s``.
 """
 
 import time
@@ -99,7 +99,7 @@ def depth_thresholds(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What a model gives, and takes, at one depth budget."""
+    """Accuracy and speed of a model at one depth budget."""
 
     budget: float
     mean_depth: float

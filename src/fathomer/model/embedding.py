@@ -7,11 +7,10 @@ token: word and character vectors
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
-from torch.nn import functional
 
 from fathomer.config import ModelConfig
 from fathomer.model.graph import WordBatch
-from fathomer.text.encode import spell
+from fathomer.model.spelling import spelled, vocabulary_spellings
 
 NUM_BYTES = 256  # byte 0 is the padding
 
@@ -46,11 +45,7 @@ class TokenEmbedding(nn.Module):
         self.char = CharCNN(config)
         self.dropout = nn.Dropout(config.word_dropout)
         self.whole_dropout = nn.Dropout1d(config.whole_word_dropout)
-        if spellings is None:
-            # Tests and benchmarks have no vocabulary: spell each word as its id.
-            names = [str(word) for word in range(config.vocab_size)]
-            spellings = torch.from_numpy(spell(names, max_chars=10).copy())
-        self.register_buffer("spellings", spellings)
+        self.register_buffer("spellings", vocabulary_spellings(config, spellings))
 
     def forward(self, batch: WordBatch) -> Float[Tensor, "N token"]:
         """Return the token of each word."""
@@ -67,9 +62,5 @@ class TokenEmbedding(nn.Module):
         return self.whole_dropout(self.dropout(x)), rows
 
     def characters(self, words: Int[Tensor, " D"], batch: WordBatch) -> Float[Tensor, "D char"]:
-        """Return the character vectors of sorted words: unknown ones, with negative ids, first."""
-        unknown = batch.unknown[-1 - words[words < 0]]
-        known = self.spellings[words[words >= 0]]
-        width = max(unknown.shape[1], known.shape[1])
-        padded = [functional.pad(each, (0, width - each.shape[1])) for each in (unknown, known)]
-        return self.char(torch.cat(padded))  # type: ignore[no-any-return]
+        """Return the character vectors of words."""
+        return self.char(spelled(words, self.spellings, batch.unknown))  # type: ignore[no-any-return]

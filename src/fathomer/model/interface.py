@@ -73,11 +73,11 @@ class Network(nn.Module):
 
     @classmethod
     def completion(cls) -> Callable[[str], str] | None:
-        """Return what adds to a text the rest of what the model reads, such as translations."""
+        """Return a function that adds further input to a text, such as translations, if needed."""
         return None
 
     def begin(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
-        """Get ready for training on these texts; raise an error if something is missing."""
+        """Prepare for training on these texts; raise an error if something is missing."""
 
     @property
     def word_vectors(self) -> nn.Embedding | None:
@@ -93,8 +93,8 @@ class Network(nn.Module):
     def mixed(self, logits: Float[Tensor, "B labels"], batch: WordBatch) -> Tensor:
         """Return the logits mixed with those of the n-grams.
 
-        In training they are left out: they know the training texts by heart, and would leave the
-        network nothing to learn.
+        In training they are left out: they already fit the training texts almost perfectly, so the
+        network would have nothing left to learn.
         """
         if self.ngrams is None or self.training:
             return logits

@@ -14,7 +14,7 @@ from fathomer.text.encode import spell
 def vocabulary_spellings(
     config: ModelConfig, spellings: UInt8[Tensor, "V C"] | None
 ) -> UInt8[Tensor, "V C"]:
-    """Return the spellings of the known words; nameless words are spelled by their ids."""
+    """Return the spellings of the known words; without a vocabulary, each is spelled as its id."""
     if spellings is not None:
         return spellings
     names = [str(word) for word in range(config.vocab_size)]

@@ -24,7 +24,7 @@ def find_recipe(name: str) -> Recipe:
 
 
 def chosen_recipe(data: str, name: str | None) -> Recipe | None:
-    """Return the recipe of a training, or ``None`` if its settings follow from the data.
+    """Return the recipe of a training run, or ``None`` if its settings follow from the data.
 
     ``paper`` stands for the paper's settings, with the epochs and batches of a corpus that has its
     own recipe. Without a name, the demo corpus is trained with its own.

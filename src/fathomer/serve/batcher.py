@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from fathomer.contributions import words_read
 from fathomer.prediction import Prediction
+from fathomer.predictor import Predictor
 from fathomer.serve.limits import Limits
 from fathomer.text.tokenizer import Words
 
@@ -27,22 +28,6 @@ _CHECK_SECONDS = 1.0
 
 class QueueFullError(Exception):
     """A full queue; the argument is the name of the limit."""
-
-
-class BatchPredictor(Protocol):
-    """A predictor of texts that are already split into words."""
-
-    def predict_words(
-        self,
-        texts: list[str],
-        words: list[Words],
-        *,
-        max_depth: int | None = None,
-        depth_budget: float | None = None,
-        contributions: bool = False,
-    ) -> list[Prediction]:
-        """Return one prediction per text, in order."""
-        ...
 
 
 @runtime_checkable
@@ -96,7 +81,7 @@ class Batcher:
 
     def __init__(
         self,
-        predictors: Sequence[BatchPredictor],
+        predictors: Sequence[Predictor],
         limits: Limits,
         *,
         observe: Callable[[list[Prediction]], None] = lambda _: None,
@@ -193,7 +178,7 @@ class Batcher:
 
     # Run by the threads
 
-    def _work(self, predictor: BatchPredictor) -> None:
+    def _work(self, predictor: Predictor) -> None:
         while True:
             if isinstance(predictor, RestartablePredictor):
                 predictor.ensure_alive()  # takes no work meanwhile: another one may do it
@@ -262,7 +247,7 @@ class Batcher:
         self._queued_words -= budget - room
         return batch
 
-    def _answer(self, predictor: BatchPredictor, parts: list[TextRange]) -> None:
+    def _answer(self, predictor: Predictor, parts: list[TextRange]) -> None:
         """Answer parts of requests that ask for the same depths, and for contributions or not."""
         request = parts[0].request
         texts = [text for part in parts for text in part.request.texts[part.start : part.end]]

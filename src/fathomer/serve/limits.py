@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from fathomer.config import Section, setting
 from fathomer.errors import ConfigError
+from fathomer.section import Section, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-class Metrics:
+class ServiceMetrics:
     """Counters of requests, latencies, batches, words and depths, in a registry of their own."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathomer.serve.errors import NOT_FOUND, ApiError
-from fathomer.serve.metrics import Metrics
+from fathomer.serve.metrics import ServiceMetrics
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -51,7 +51,7 @@ class SecurityMiddleware:
         app: ASGIApp,
         *,
         direct: Mapping[tuple[str, str], ASGIApp],
-        metrics: Metrics,
+        metrics: ServiceMetrics,
         paths: Iterable[str],
         public: Collection[str],
         token: str | None,

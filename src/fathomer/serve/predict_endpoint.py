@@ -12,7 +12,7 @@ from fathomer.prediction import Prediction
 from fathomer.serve.batcher import Batcher, PendingRequest, QueueFullError
 from fathomer.serve.errors import ApiError, internal_error, json_response, limit_error
 from fathomer.serve.limits import Limits
-from fathomer.serve.metrics import Metrics
+from fathomer.serve.metrics import ServiceMetrics
 from fathomer.serve.request import RequestParser, read_body
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class PredictEndpoint:
     """
 
     def __init__(
-        self, parser: RequestParser, batcher: Batcher, limits: Limits, metrics: Metrics
+        self, parser: RequestParser, batcher: Batcher, limits: Limits, metrics: ServiceMetrics
     ) -> None:
         self._parser = parser
         self._batcher = batcher

@@ -17,7 +17,7 @@ from fathomer.serve.api_docs import reference_page
 from fathomer.serve.batcher import Batcher
 from fathomer.serve.errors import ApiError, add_error_handlers, json_response
 from fathomer.serve.limits import Limits
-from fathomer.serve.metrics import Metrics
+from fathomer.serve.metrics import ServiceMetrics
 from fathomer.serve.middleware import SecurityMiddleware
 from fathomer.serve.predict_endpoint import PredictEndpoint
 from fathomer.serve.request import RequestParser
@@ -56,7 +56,7 @@ def create_app(
     clients must send it. With ``hosts``, requests for other domain names are refused.
     """
     limits = limits or Limits()
-    metrics = Metrics()
+    metrics = ServiceMetrics()
     batcher = Batcher(workers or [predictor], limits, observe=metrics.record_batch)
     metrics.watch(batcher)
     parser = RequestParser(predictor, limits)
@@ -153,7 +153,7 @@ def _add_health(app: FastAPI, batcher: Batcher) -> None:
         return json_response({"status": "ready"})
 
 
-def _add_metrics_and_reference(app: FastAPI, metrics: Metrics) -> None:
+def _add_metrics_and_reference(app: FastAPI, metrics: ServiceMetrics) -> None:
     @app.get("/metrics", include_in_schema=False)
     async def prometheus(_: Request) -> Response:
         return Response(metrics.render(), media_type="text/plain; version=0.0.4")

@@ -15,7 +15,7 @@ class PredictRequest(BaseModel):
     texts: list[str]
     depths: bool = Field(False, description="Include the words of each text with their depths.")
     contributions: bool = Field(
-        False, description="Include the words with how much each speaks for the answer."
+        False, description="Include the words with how much each supports the answer."
     )
     max_depth: int | None = Field(None, description="The most steps that a word may take.")
     depth_budget: float | None = Field(

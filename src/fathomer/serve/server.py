@@ -1,4 +1,4 @@
-"""The server process: its socket, its signals, and connections that are held to the limits."""
+"""The server process: its socket, its signals, and connections within the limits."""
 
 import asyncio
 import signal

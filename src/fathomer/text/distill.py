@@ -70,16 +70,28 @@ def distill(
 
 
 def load_encoder(folder: Path) -> tuple[Any, Any]:
-    """Load the tokenizer and the network of a Hugging Face folder; nothing is downloaded."""
+    """Load the tokenizer and the network of a sentence encoder."""
+    try:
+        return load_pretrained(folder, "AutoModel")
+    except ValueError as error:
+        raise VectorsError(f"{folder}: not an encoder that can be loaded ({error})") from None
+
+
+def load_pretrained(folder: Path, kind: str) -> tuple[Any, Any]:
+    """Load the tokenizer and the network of a Hugging Face folder; nothing is downloaded.
+
+    If that fails, raise ``ValueError`` with the reason.
+    """
     transformers = require("transformers", "vectors")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        network = transformers.AutoModel.from_pretrained(folder, local_files_only=True)
+        tokenizer, network = (
+            getattr(transformers, name).from_pretrained(folder, local_files_only=True)
+            for name in ("AutoTokenizer", kind)
+        )
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise VectorsError(f"{folder}: not an encoder that can be loaded ({reason})") from None
+        raise ValueError(str(error).strip().partition("\n")[0]) from None
     return tokenizer, network.float().eval()
 
 
@@ -117,13 +129,13 @@ def _encode(encoder: Any, ids: list[list[int]]) -> NDArray[np.float32]:
 
 
 def principal_components(matrix: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """Project rows onto their ``size`` directions of largest variance; fewer columns stay as they are."""
+    """Reduce rows to their first ``size`` principal components, if they have more columns."""
     if size >= matrix.shape[1]:
         return matrix
-    centred = matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    chosen = directions[:, ::-1][:, :size]
-    largest = np.abs(chosen).argmax(0)
-    signs = np.sign(chosen[largest, np.arange(size)])  # so that libraries agree on the sign
-    projected: NDArray[np.float32] = (centred @ (chosen * signs)).astype(np.float32)
+    from sklearn.decomposition import PCA  # slow to import
+
+    reduction: Any = PCA(size, svd_solver="covariance_eigh")
+    projected: NDArray[np.float32] = reduction.fit_transform(matrix.astype(np.float64)).astype(
+        np.float32
+    )
     return projected

@@ -1,4 +1,4 @@
-"""All sources of word vectors behind one door, and several of them joined.
+"""Reading word vectors from any source, and joining several sources.
 
 A source is a path: a file of vectors in one of the formats of :mod:`fathomer.text.vectors`, a compact
 file, or a folder of subword vectors.

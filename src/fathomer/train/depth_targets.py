@@ -34,9 +34,10 @@ Scores = NDArray[np.float64]
 """A score for each word type, or for each running word; words with higher scores are read deeper."""
 
 PRIOR_TEXTS = 10
-"""Texts in which every word is taken to have occurred besides, with the labels as frequent as they are
-overall. Without them, a word that occurred three times in texts of one label is deeper than most, and the
-network learns to trust it: without the BiLSTM, MR falls from 77.4 to 68.5 % (docs/log.md)."""
+"""Pseudo-count: every word is counted as if it had occurred in this many more texts, with the overall
+frequencies of the labels. Without it, a word that occurs three times, always with the same label, is
+deeper than most, and the network learns to trust it: without the BiLSTM, MR falls from 77.4 to 68.5 %
+(docs/log.md)."""
 _BISECTIONS = 60
 _BLOCK = 10_000
 """Texts whose words are counted at a time, to bound memory."""

@@ -1,33 +1,20 @@
 """From labelled texts to a trained model: the path shared by the command line and the estimator."""
 
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from fathomer.artifact import (
-    CARD,
-    CONFIG,
-    HISTORY,
-    METRICS,
-    TOKENIZER,
-    WEIGHTS,
-    Artifact,
-    json_lines,
-    read_config,
-    versions,
-)
+from fathomer.artifact import HISTORY, Artifact, json_lines, versions
 from fathomer.config import Recipe
 from fathomer.data.examples import Examples
-from fathomer.errors import ArtifactError, ConfigError, FathomerError
+from fathomer.errors import ConfigError
 from fathomer.evaluate.budget import DepthBudgets, calibrate_depth, measure_curve
 from fathomer.evaluate.calibrate import Calibration, calibrate, tune_share
-from fathomer.files import leftovers_of, write_atomically
+from fathomer.files import write_atomically
 from fathomer.model.interface import DirectNetwork, find_device, trainable_parameters
 from fathomer.model.model import DepthAdaptiveNetwork
 from fathomer.model.ngrams import NgramRegression
@@ -35,13 +22,11 @@ from fathomer.model.registry import find_model
 from fathomer.text.sources import Sources
 from fathomer.train.checkpoint import EpochDone, TrainingState
 from fathomer.train.depth_targets import with_depth_targets
+from fathomer.train.folder import CHECKPOINT, created
 from fathomer.train.follow import send_run
 from fathomer.train.loop import Event, score_network, train
 from fathomer.train.prepare import Prepared, prepare, run_settings
 from fathomer.train.processes import ALONE, Processes, ProcessGroup
-from fathomer.train.tracking import TRACKERS
-
-CHECKPOINT, PROBE = "checkpoint.safetensors", ".probe"
 
 Watch = Callable[[Iterable[Event]], Iterable[Event]]
 """A function that passes events on, and may show or log them on the way."""
@@ -103,7 +88,7 @@ def fit(
     found = [prepared.vectors_found] if prepared.vectors_found else []
     run = train(state, prepared, checkpoint=checkpoint, settings=settings, processes=processes)
     events = chain(found, run)
-    with _created(folder):
+    with created(folder):
         interrupted = _run(watch(events), state, folder)
     metrics = {**_metrics(state, settings), "processes": processes.count}
     budgets = _calibrated_depth(prepared, metrics)
@@ -112,19 +97,6 @@ def fit(
     if prepared.network.ngrams is not None:
         metrics |= _tuned_ngrams(prepared, prepared.network.ngrams)
     return Fitted(_calibrated_artifact(prepared, metrics, budgets, start), interrupted)
-
-
-@contextmanager
-def _created(folder: Path | None) -> Iterator[None]:
-    """Create the folder, and remove it again if it was new and is still empty at the end."""
-    new = folder is not None and not folder.exists()
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        if folder and new and not any(folder.iterdir()):
-            folder.rmdir()
 
 
 def _run(events: Iterable[Event], state: TrainingState, folder: Path | None) -> bool:
@@ -250,62 +222,3 @@ def unseen_labels(start: Artifact, examples: Examples) -> str | None:
         return None
     labels = f"label {missing[0]}" if len(missing) == 1 else f"labels {', '.join(missing)}"
     return f"no new text has the {labels}: the model may forget {'it' if len(missing) == 1 else 'them'}"
-
-
-def check_folder(folder: Path, *, resume: bool = False, overwrite: bool = False) -> None:
-    """Raise an error if training into ``folder`` would overwrite other files, a model or a stopped run.
-
-    ``overwrite`` allows to replace a model or a stopped run.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise ArtifactError(f"{folder}: is a file; a model needs a folder")
-    ours = (CHECKPOINT, CONFIG, TOKENIZER, WEIGHTS, METRICS, HISTORY, CARD, PROBE)
-    leftovers = [folder / PROBE, *(file for name in ours for file in leftovers_of(folder / name))]
-    if folder.is_dir() and _holds_files(folder, leftovers) and not _is_ours(folder):
-        raise ArtifactError(f"{folder}: holds other files; choose an empty or a new folder")
-    if resume and (folder / CONFIG).exists() and not (folder / CHECKPOINT).exists():
-        raise ArtifactError(f"{folder}: the training there is finished; there is nothing to resume")
-    if not resume and not overwrite and (folder / CHECKPOINT).exists():
-        raise ArtifactError(
-            f"{folder}: holds a stopped training; continue it with --resume, replace it with "
-            "--overwrite, or choose another folder"
-        )
-    if not resume and not overwrite and (folder / CONFIG).exists():
-        raise ArtifactError(
-            f"{folder}: holds a model; replace it with --overwrite, or choose another folder"
-        )
-    _check_writable_folder(folder)
-    for leftover in leftovers:
-        leftover.unlink(missing_ok=True)
-    for replaced in leftovers_of(folder.resolve()):  # of a killed replacement of the whole folder
-        shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _holds_files(folder: Path, leftovers: list[Path]) -> bool:
-    """Whether a folder holds more than what a run leaves if it ends before its first epoch."""
-    return any(path.name not in TRACKERS and path not in leftovers for path in folder.iterdir())
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder holds a model or a checkpoint of ours; other tools write config.json too."""
-    if (folder / CHECKPOINT).exists():
-        return True
-    try:
-        read_config(folder)
-    except FathomerError:
-        return False
-    return True
-
-
-def _check_writable_folder(folder: Path) -> None:
-    """Raise an error, before training, if its result could not be written."""
-    new = not folder.exists()
-    probe = folder / PROBE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(probe, "")
-        probe.unlink()
-        if new:  # an error found later must not leave an empty folder behind
-            folder.rmdir()
-    except OSError as error:
-        raise ArtifactError(f"{folder}: cannot be written to ({error.strerror})") from None

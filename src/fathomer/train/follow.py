@@ -1,4 +1,4 @@
-"""The other processes of a run: the first one sends them everything, and they train along with it."""
+"""The other processes of a run: the first one sends them everything they need."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _TENSORS = ("fixed/", "network/", "adam/")
 
 
 def follow(processes: ProcessGroup, *, device: str) -> None:
-    """Train along with the first process, to the end of its run."""
+    """Train together with the first process until its run ends."""
     processes.connect()
     prepared, state = receive_run(processes, device=device)
     for _ in train(state, prepared, processes=processes):

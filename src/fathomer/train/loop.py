@@ -288,13 +288,11 @@ def score_network(network: Network, data: LabelledTexts, prepared: Prepared) -> 
 
 
 def _is_kept(held_out: Metrics | None, state: TrainingState, config: TrainConfig) -> bool:
-    """Whether this epoch replaces the one that was kept so far."""
-    return held_out is None or config.keep == "last" or _is_better(held_out, state)
+    """Whether this epoch replaces the one kept so far: by micro F1, then by loss.
 
-
-def _is_better(held_out: Metrics, state: TrainingState) -> bool:
-    """Whether the scores beat the best epoch: by micro F1 (equal to accuracy with one label), then by loss."""
-    if not state.best_epoch:
+    With one label per text, the micro F1 is the accuracy.
+    """
+    if held_out is None or config.keep == "last" or not state.best_epoch:
         return True
     best = state.history[state.best_epoch - 1].held_out
     assert best is not None, "every epoch is scored on the same held-out part"

@@ -3,7 +3,8 @@
 All processes run the same loop over the same batches, so their weights stay equal. The gradients are
 added up explicitly, in one message per step, rather than by PyTorch's DistributedDataParallel: that
 averages over processes, but texts must count the same however they are divided, and a process without
-a text in a batch must still take part. The first process (rank 0) reads, decides, writes and speaks.
+a text in a batch must still take part. Only the first process (rank 0) reads and writes files, makes
+decisions and prints.
 """
 
 import json
@@ -27,10 +28,10 @@ from fathomer.spool import PIECE, Spool
 
 TIMEOUT = timedelta(hours=6)
 """How long to wait for a process that is alive, such as the first one while it prepares the texts."""
-MEETING = timedelta(minutes=5)
+JOIN_TIMEOUT = timedelta(minutes=5)
 """How long to look for the first process, which may start later or have been killed already."""
-FAREWELL = timedelta(seconds=10)
-"""How long the first process may take to say that it ends."""
+END_TIMEOUT = timedelta(seconds=10)
+"""How long to wait for the first process to report that it has ended."""
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -39,7 +40,7 @@ class ProcessLostError(TrainingError):
 
 
 class Processes:
-    """A run on this process alone: nothing to divide, nobody to agree with."""
+    """A run on a single process."""
 
     rank = 0
     count = 1
@@ -82,7 +83,7 @@ class ProcessGroup(Processes):
 
     def connect(self) -> None:
         """Wait until all processes are there; a child that ends before that is an error."""
-        with _noticing_losses():
+        with _reporting_lost_processes():
             here = self._store.add("here", 1)
             while not self.rank and here < self.count:
                 if any(child.poll() is not None for child in self.children):
@@ -105,7 +106,7 @@ class ProcessGroup(Processes):
         """Add up the gradients of the weights over all processes, and return the sums so added."""
         found = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
         flat = torch.cat([*(each.flatten() for each in found), sums])
-        with _noticing_losses():
+        with _reporting_lost_processes():
             dist.all_reduce(flat)
         *gradients, total = torch.split(flat, [*(each.numel() for each in found), len(sums)])
         for weight, gradient in zip(weights, gradients, strict=True):
@@ -139,17 +140,17 @@ class ProcessGroup(Processes):
     def _broadcast(self, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bytes of the first process; they are equally many in all of them."""
         sent = torch.from_numpy(content.copy()).to(self._device)
-        with _noticing_losses():
+        with _reporting_lost_processes():
             dist.broadcast(sent, src=0)
         return sent.numpy(force=True)
 
     def first_is_lost(self) -> bool:
-        """Whether the first process was killed, and this one should say so."""
+        """Whether the first process was killed; only the second process reports it."""
         if self.rank != 1:
             return False
         try:
-            self._store.wait(["ended"], FAREWELL)
-        except RuntimeError:  # no word from it, or its store is gone as well
+            self._store.wait(["ended"], END_TIMEOUT)
+        except RuntimeError:  # it did not report, or its store is gone as well
             return True
         return False
 
@@ -181,7 +182,7 @@ def divide(indices: Sequence[int], lengths: NDArray[np.int64], parts: int) -> li
 
 
 @contextmanager
-def _noticing_losses() -> Iterator[None]:
+def _reporting_lost_processes() -> Iterator[None]:
     """Raise one kind of error for whatever PyTorch reports if another process has ended."""
     try:
         yield
@@ -214,8 +215,8 @@ def join_processes(
 
 
 def _join_started(device: str) -> ProcessGroup:
-    with _noticing_losses():
-        joined = dist.rendezvous("env://", timeout=MEETING)  # type: ignore[attr-defined]
+    with _reporting_lost_processes():
+        joined = dist.rendezvous("env://", timeout=JOIN_TIMEOUT)  # type: ignore[attr-defined]
         store, rank, count = next(joined)
         store.set_timeout(TIMEOUT)
     return ProcessGroup(store, rank, count, device=device)

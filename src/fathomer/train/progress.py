@@ -1,12 +1,14 @@
-"""Progress of a training: a bar with the time left in a terminal, plain lines elsewhere."""
+"""Progress of a training run: a bar with the time left in a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from fathomer.config import Recipe
 from fathomer.evaluate.metrics import shown_depth
+from fathomer.train.automatic import is_direct
 from fathomer.train.checkpoint import EpochDone
 from fathomer.train.loop import Event, RolledBack, StepDone
 from fathomer.train.prepare import VectorsFound
@@ -45,6 +47,16 @@ def show_training(
                 console.print(f"{line}{'  best' if best else ''}", highlight=False)
                 running = _EpochTotals()
             yield event
+
+
+def watch_training(
+    recipe: Recipe, console: Console
+) -> Callable[[Iterable[Event]], Iterable[Event]]:
+    """Return a function that passes events through and shows them; a direct fit shows nothing."""
+    if is_direct(recipe.model.name):
+        return iter
+    epochs, mark_best = recipe.train.epochs, recipe.train.keep == "best"
+    return lambda events: show_training(events, console, epochs=epochs, mark_best=mark_best)
 
 
 class TrainingClock:

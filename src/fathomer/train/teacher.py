@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fathomer.errors import ConfigError, MissingFileError, require
+from fathomer.errors import ConfigError, MissingFileError
 from fathomer.files import sha256_of
+from fathomer.text.distill import load_pretrained
 
 BATCH_SUBWORDS = 4096
 LONGEST = 512
@@ -79,18 +80,11 @@ class Teacher:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
-            transformers = require("transformers", "vectors")
-            transformers.utils.logging.disable_progress_bar()
-            transformers.utils.logging.set_verbosity_error()
-            kinds = transformers.AutoTokenizer, transformers.AutoModelForSequenceClassification
             try:
-                tokenizer, network = (
-                    kind.from_pretrained(self.folder, local_files_only=True) for kind in kinds
-                )
-            except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-                reason = str(error).strip().partition("\n")[0]
-                raise ConfigError(f"{self.folder}: cannot be loaded ({reason})") from None
-            self._loaded = tokenizer, network.float().eval()
+                loaded = load_pretrained(self.folder, "AutoModelForSequenceClassification")
+            except ValueError as error:
+                raise ConfigError(f"{self.folder}: cannot be loaded ({error})") from None
+            self._loaded = loaded
         return self._loaded
 
 

@@ -18,7 +18,7 @@ LAYERS = 3
 
 
 class StackedBiLSTM(ComparisonModel):
-    """Three bidirectional LSTMs, one upon the other."""
+    """A stack of three bidirectional LSTMs."""
 
     def build(self, token_size: int) -> int:
         """Build the stack."""

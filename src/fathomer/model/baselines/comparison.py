@@ -24,7 +24,7 @@ def refuse_several_labels(config: ModelConfig) -> None:
         raise ConfigError(f"the model {config.name} gives one label per text; choose another model")
 
 
-class Depthless(Network):
+class DepthlessNetwork(Network):
     """Base class of models whose words have no depth."""
 
     def forward(
@@ -44,7 +44,7 @@ class Depthless(Network):
         raise NotImplementedError
 
 
-class ComparisonModel(Depthless):
+class ComparisonModel(DepthlessNetwork):
     """Base class of models that read the tokens of our network."""
 
     def __init__(

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from fathomer.config import ModelConfig
 from fathomer.errors import ConfigError, require
-from fathomer.model.baselines.comparison import Depthless, refuse_several_labels
+from fathomer.model.baselines.comparison import DepthlessNetwork, refuse_several_labels
 from fathomer.model.baselines.fasttext_file import (
     BUCKETS,
     END,
@@ -52,7 +52,7 @@ FACTOR = np.uint64(116_049_371)
 """Factor of the first word's hash in the hash of a pair."""
 
 
-class Looked(NamedTuple):
+class WordLookup(NamedTuple):
     """Words as the package sees them."""
 
     rows: NDArray[np.int64]
@@ -61,7 +61,7 @@ class Looked(NamedTuple):
     """Their hashes, from which those of pairs are made."""
 
 
-class FastText(Depthless, DirectNetwork):
+class FastText(DepthlessNetwork, DirectNetwork):
     """fastText."""
 
     spellings: Tensor
@@ -149,7 +149,7 @@ class FastText(Depthless, DirectNetwork):
         """
         unknown = self.look_up(written(batch.unknown))
         parts = (self.known, unknown, self.end)
-        table = Looked(
+        table = WordLookup(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.hashes for part in parts]),
         )
@@ -167,18 +167,18 @@ class FastText(Depthless, DirectNetwork):
         texts = np.concatenate([text_of[used], text_of[:-1][both]])
         return torch.from_numpy(features), torch.from_numpy(texts)
 
-    def look_up(self, words: list[str]) -> Looked:
+    def look_up(self, words: list[str]) -> WordLookup:
         """Return the rows and the hashes of words."""
         rows = [self.row_of.get(word, -1) for word in words]
-        return Looked(np.array(rows, dtype=np.int64), word_hashes(words))
+        return WordLookup(np.array(rows, dtype=np.int64), word_hashes(words))
 
     @cached_property
-    def known(self) -> Looked:
+    def known(self) -> WordLookup:
         """The vocabulary."""
         return self.look_up(written(self.spellings))
 
     @cached_property
-    def end(self) -> Looked:
+    def end(self) -> WordLookup:
         """The word that ends every text."""
         return self.look_up([END])
 

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from fathomer.config import ModelConfig
 from fathomer.errors import DataError
-from fathomer.model.baselines.comparison import Depthless
+from fathomer.model.baselines.comparison import DepthlessNetwork
 from fathomer.model.graph import WordBatch
 from fathomer.model.interface import DirectNetwork, check_names
 from fathomer.model.ngrams import LabelledArrays, NgramRegression
 from fathomer.text.encode import EncodedTexts
 
 
-class Tfidf(Depthless, DirectNetwork):
+class Tfidf(DepthlessNetwork, DirectNetwork):
     """TF-IDF with logistic regression."""
 
     def __init__(

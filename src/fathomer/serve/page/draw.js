@@ -2,7 +2,7 @@
 
 const MAX_WORDS = 1500; // drawing more makes the page slow
 const MAX_LABELS = 8;
-const STRONGEST = 5; // words in the lists of those that speak most for and against the answer
+const STRONGEST = 5; // words in the lists of those that most support or oppose the answer
 
 export const byId = (id) => document.getElementById(id);
 
@@ -39,7 +39,7 @@ export function drawAnswer(text, answer, maxDepth) {
   byId("caption").textContent = captionOf(answer, maxDepth);
 }
 
-/** Underline the words that speak for the answer or against it, and list the strongest. */
+/** Underline the words that support or oppose the answer, and list the strongest. */
 export function drawContributions(text, answer, maxDepth) {
   if (maxDepth === null) drawWords(text, answer, 1);
   const shown = answer.words.slice(0, MAX_WORDS);
@@ -53,7 +53,7 @@ export function drawContributions(text, answer, maxDepth) {
   byId("strongest").replaceChildren(...lists.flat());
 }
 
-/** Return a line with the words that speak most for the answer (`sign` 1) or against it (-1). */
+/** Return a line with the words that most support (`sign` 1) or oppose (-1) the answer. */
 function strongestList(title, sign, words) {
   const found = words.filter(({ contribution }) => sign * contribution >= 0.05);
   const strongest = found.sort((a, b) => sign * (b.contribution - a.contribution)).slice(0, STRONGEST);

@@ -96,7 +96,7 @@ async function classify() {
   }
 }
 
-/** Show how much each word speaks for the answer, which stays as it is if the service refuses. */
+/** Show how much each word supports the answer, which stays as it is if the service refuses. */
 async function showContributions(text, signal) {
   try {
     const answer = await explain(text, { ...depthSettings(), signal });

@@ -1,4 +1,4 @@
-"""What a training learns from besides its labels: unlabelled texts, a teacher, soft labels."""
+"""What a model learns from besides labels: unlabelled texts, a teacher, soft labels."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,8 +38,8 @@ SoftLabelsFile = Annotated[
 ]
 
 
-class MoreTexts:
-    """The unlabelled texts and soft labels of a training, and what is recorded of them."""
+class ExtraSources:
+    """The unlabelled texts and soft labels of a training run, and what is recorded about them."""
 
     def __init__(
         self,
