@@ -13,7 +13,8 @@ BINARY_TABLES = (".xlsx", ".parquet")
 BATCH_ROWS = 1000
 """Rows of a Parquet file that are decoded at a time."""
 
-_KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}
+_KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"\xd0\xcf\x11\xe0": ".xls"}
+"""How files of these kinds begin; ``.xls`` is the format of Excel before 2007."""
 
 
 def check_kind(path: Path) -> None:
@@ -22,9 +23,11 @@ def check_kind(path: Path) -> None:
         return
     with open_bytes(path) as file:
         kind = _KINDS.get(file.peek(4)[:4])
+    if kind == ".xls":
+        raise file_error(path, "an old Excel workbook; save it as .xlsx")
     if kind == ".parquet":
         raise file_error(path, "a Parquet file; rename it to .parquet")
-    if kind and _is_workbook(path):
+    if kind == ".xlsx" and _is_workbook(path):
         raise file_error(path, "an Excel workbook; rename it to .xlsx")
 
 
