@@ -9,9 +9,11 @@ import sys
 import time
 from dataclasses import replace
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import pytest
 
+from fathomer.locks import locked
 from tests.forked import Forked
 from tests.tiny import tiny_artifact, tiny_examples, write_csv
 
@@ -201,6 +203,14 @@ def test_a_full_disk_behind_standard_output_is_named(run, model, data, monkeypat
     code, out, err = run("predict", model, data)
     told = "fathomer: standard output: No space left on device; make room; with --out, --resume"
     assert (code, out, err.startswith(told)) == (2, "", True)
+
+
+def test_a_second_run_on_ray_into_one_folder_is_refused(run, model, data):
+    pytest.importorskip("ray", reason="the extra scale is not installed")
+    with locked(Path("answers")):
+        code, _, err = run("predict", model, data, "--out", "answers", "--engine", "ray")
+    assert (code, "answers: another process is writing it" in err) == (2, True)
+    assert not Path("answers").exists()
 
 
 def test_the_file_of_answers_keeps_its_mode(run, model, tmp_path):
