@@ -108,7 +108,9 @@ def test_a_file_under_a_wrong_name_is_named_for_what_it_is():
         read_examples(Path("t.csv"))
 
 
-@pytest.mark.parametrize("begin", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1\x15\x81"])
+@pytest.mark.parametrize(
+    "begin", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1\x15\x81", b"\xfd7zXZ\x81"]
+)
 def test_a_check_names_such_a_file_and_suggests_no_encoding(begin):
     Path("r.csv").write_bytes(begin + bytes(600))
     survey = survey_file(Path("r.csv"), ReadOptions())
