@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from fathomer.errors import ConfigError, DataError
-from fathomer.files import GrowingFile, check_writable, leftovers_of, sha256_of, write_atomically
+from fathomer.files import (
+    GrowingFile,
+    check_writable,
+    leftovers_of,
+    replace_folder,
+    sha256_of,
+    write_atomically,
+)
 
 
 @pytest.fixture
@@ -197,6 +204,19 @@ def test_a_stopped_file_is_continued(tmp_path):
         file.finish()
     assert path.read_bytes() == b"firstsecondthird"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_new_name_is_synced_with_its_folder(tmp_path, monkeypatch):
+    synced = []
+
+    def sync(folder):
+        synced.append((folder, sorted(path.name for path in folder.iterdir())))
+
+    monkeypatch.setattr("fathomer.files.sync_folder", sync)
+    write_atomically(tmp_path / "file", "text")
+    assert synced == [(tmp_path, ["file"])]
+    replace_folder(tmp_path / "model", {"config.json": b"{}"})
+    assert synced[-1] == (tmp_path, ["file", "model"])
 
 
 def test_a_replaced_file_keeps_its_mode(tmp_path):

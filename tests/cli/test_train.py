@@ -314,3 +314,11 @@ def test_a_finished_training_cannot_be_resumed(run, model, data):
     code, _, err = run("train", data, "--out", model, "--resume")
     assert code == 2
     assert err == "fathomer: model: the training there is finished; there is nothing to resume\n"
+
+
+def test_exact_refuses_to_resume_with_another_number_of_threads(run, data, monkeypatch):
+    told = "trained with 4 threads, now there are 2; the result may differ"
+    monkeypatch.setattr("fathomer.train.checkpoint.other_threads", lambda _: told)
+    code, out, err = run("train", data, "--out", "m", "--resume", "--exact")
+    assert (code, out) == (2, "")
+    assert err == f"fathomer: {told}; set OMP_NUM_THREADS, or leave --exact out\n"
