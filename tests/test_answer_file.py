@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -329,3 +330,27 @@ def test_a_full_disk_is_named_and_the_run_can_be_resumed(tmp_path, monkeypatch):
     assert str(caught.value).startswith(f"{tmp_path / 'out.csv.partial'}")
     assert "No space left on device" in str(caught.value)
     assert answer("in.csv", tmp_path, resume=True) == whole
+
+
+def test_a_disk_that_is_full_at_the_end_of_a_parquet_file_is_named(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    write_input(tmp_path)
+    request = replace(request_for("in.csv", tmp_path), out=tmp_path / "out.parquet")
+    predictor = Predictor(tiny_artifact())
+
+    def fill_up(path, *_, **__):
+        path.write_bytes(b"PAR1")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("fathomer.answer_file.write_parquet", fill_up)
+        with pytest.raises(DataError) as caught:
+            answer_file(predictor, input_rows(request), request)
+    told = (
+        r"out\.parquet\.partial: No space left on device; make room; [1-9]\d* answers are kept, --"
+    )
+    assert re.search(told, str(caught.value))
+    names = {path.name for path in tmp_path.glob("out*")}
+    assert names == {"out.parquet.partial", "out.parquet.partial.json"}
+    rows = answer_file(predictor, input_rows(request), request, resume=True)
+    assert len(pq.read_table(tmp_path / "out.parquet")) == rows

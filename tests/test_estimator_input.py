@@ -63,6 +63,13 @@ def test_a_missing_label_is_named(missing, column):
         classifier().fit(TEXTS, labels)
 
 
+def test_a_missing_label_of_pandas_is_named():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    labels = pandas.Series([pandas.NA, *LABELS[1:]], dtype="string")
+    with pytest.raises(DataError, match=r"^label 0 is missing "):
+        classifier().fit(TEXTS, labels)
+
+
 def test_settings_can_be_numpy_numbers():
     settings = {**small_settings(), "train.learning_rate": np.float64(0.02)}
     found = classifier(hidden_size=np.int64(12), settings=settings)._recipe()

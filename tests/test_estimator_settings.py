@@ -48,6 +48,25 @@ def test_epochs_are_scored_on_the_validation_set():
         classifier().fit(TEXTS, LABELS, validation=(["so so"], ["neutral"]))
 
 
+def test_the_validation_set_may_be_a_table():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"text": TEXTS[:7], "label": LABELS[:7]})
+    fitted = classifier(epochs=1).fit(TEXTS, LABELS, validation=table)
+    assert fitted.predictor_.artifact.metrics["held_out"]["examples"] == 7
+    for other in (TEXTS, (TEXTS,), "abc"):
+        with pytest.raises(
+            TypeError, match=r"validation must be a pair \(texts, labels\) or a table"
+        ):
+            classifier().fit(TEXTS, LABELS, validation=other)
+
+
+def test_a_line_is_shown_while_vectors_are_read(tmp_path, capsys):
+    (tmp_path / "own.txt").write_text("good 1 2\nbad 3 4\n", encoding="utf-8")
+    fathomer.TextClassifier(epochs=1, verbose=1, vectors=tmp_path / "own.txt").fit(TEXTS, LABELS)
+    shown = capsys.readouterr().err
+    assert shown.index("reading own.txt ...\n") < shown.index("own.txt covers ")
+
+
 def test_patience_stops_early_and_keeps_the_best_epoch():
     still = fathomer.TextClassifier(epochs=9, patience=2, settings={"train.learning_rate": 0})
     metrics = still.fit(TEXTS, LABELS).predictor_.artifact.metrics

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from fathomer.errors import ConfigError
-from fathomer.files import check_writable, leftovers_of, sha256_of, write_atomically
+from fathomer.files import (
+    check_writable,
+    leftovers_of,
+    replace_folder,
+    sha256_of,
+    write_atomically,
+)
 
 
 @pytest.fixture
@@ -161,3 +167,16 @@ def test_only_our_own_leftovers_are_found(tmp_path):
         (tmp_path / name).touch()
     assert leftovers_of(tmp_path / "a.json") == [tmp_path / ".a.json.0123abcd"]
     assert leftovers_of(tmp_path / "nowhere" / "a.json") == []
+
+
+def test_the_new_name_is_synced_with_its_folder(tmp_path, monkeypatch):
+    synced = []
+
+    def sync(folder):
+        synced.append((folder, sorted(path.name for path in folder.iterdir())))
+
+    monkeypatch.setattr("fathomer.files.sync_folder", sync)
+    write_atomically(tmp_path / "file", "text")
+    assert synced == [(tmp_path, ["file"])]
+    replace_folder(tmp_path / "model", {"config.json": b"{}"})
+    assert synced[-1] == (tmp_path, ["file", "model"])

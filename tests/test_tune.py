@@ -323,6 +323,29 @@ def test_a_trial_that_is_far_slower_than_the_first_is_given_up(tmp_path, monkeyp
     assert (len(calls), found.interrupted) == (3, True)
 
 
+def test_two_minutes_are_enough_for_five_settings(tmp_path, monkeypatch):
+    """The first trial takes 18 seconds, as planned; all others would take five times as long."""
+    now, steps, trainings = [0.0], [], []
+    examples, recipe = tiny_examples(240), QUICK.updated({"train": {"batch_words": 100}})
+    monkeypatch.setattr("fathomer.search_space.BATCH_WORDS", (100, 100))  # equally many steps
+    fit(examples, recipe, watch=lambda events: (steps.append(1) or each for each in events))
+
+    def slow(*arguments, watch, **options):
+        trainings.append(1)
+        seconds = (18 if len(trainings) == 1 else 90) / len(steps)
+
+        def tick(events):
+            for event in events:
+                now[0] += seconds
+                yield event
+
+        return fit(*arguments, watch=lambda events: watch(tick(events)), **options)
+
+    monkeypatch.setattr("fathomer.tune.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fathomer.tune.fit", slow)
+    assert tune(examples, recipe, minutes=2, journal=tmp_path / "trials").tried >= 5
+
+
 def test_a_search_without_a_recipe_starts_from_the_automatic_settings(run, tmp_path, clock):
     write_csv(tmp_path / "data.csv", tiny_examples())
     small = ("--set", "train.epochs=1", "--set", "model.hidden_size=20")

@@ -97,6 +97,8 @@ def answer_file(
         try:
             _check_settings(file, request.settings())
             _answer_records(predictor, records, request, file, watch)
+            if request.kind == ".parquet":
+                _write_parquet(request, file.partial)
         except FathomerError as error:
             if not file.notes["rows"]:
                 file.discard()
@@ -106,10 +108,9 @@ def answer_file(
             raise
         except OSError as error:  # a full disk
             kept = f"{file.notes['rows']:,} answers are kept, --resume continues"
-            raise DataError(f"{error.filename}: {error.strerror}; make room; {kept}") from None
+            where = error.filename or file.partial
+            raise DataError(f"{where}: {error.strerror or error}; make room; {kept}") from None
         rows = int(file.notes["rows"])
-        if request.kind == ".parquet":
-            _write_parquet(request, file.partial)
         file.finish()
         return rows
 
@@ -185,9 +186,12 @@ def _write_parquet(request: AnswerRequest, partial: Path) -> None:
     """Replace lines of JSON, which can be resumed, by the Parquet file made of them."""
     complete = partial.with_name(f"{partial.name}.parquet")
     beside = request.path if format_suffix(request.path) == ".parquet" else None
-    with partial.open(encoding="utf-8") as lines:
-        write_parquet(complete, json.loads(next(lines)), map(json.loads, lines), beside=beside)
-    complete.replace(partial)
+    try:
+        with partial.open(encoding="utf-8") as lines:
+            write_parquet(complete, json.loads(next(lines)), map(json.loads, lines), beside=beside)
+        complete.replace(partial)
+    finally:
+        complete.unlink(missing_ok=True)
 
 
 class _AnswerWriter:

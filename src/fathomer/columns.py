@@ -58,7 +58,7 @@ def checked_labels(labels: Iterable[Any]) -> Any:
     if getattr(given, "dtype", None) == np.float64 or getattr(given, "ndim", 1) != 1:
         return given  # scikit-learn reports NaN in arrays of numbers, and further dimensions
     for number, label in enumerate(given):
-        if label is None or _is_nan(label) or (isinstance(label, str) and not label.strip()):
+        if _is_missing(label):
             raise DataError(
                 f"label {number} is missing ({label!r}); leave out rows without a label"
             )
@@ -94,5 +94,9 @@ def single_column(values: Any, name: str) -> Any:
     return values.to_list() if type(values).__module__.startswith("polars") else values
 
 
-def _is_nan(label: Any) -> bool:
-    return isinstance(label, float) and math.isnan(label)
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, blank, or a missing value of pandas."""
+    if label is None or (isinstance(label, str) and not label.strip()):
+        return True
+    is_nan = isinstance(label, float) and math.isnan(label)
+    return is_nan or type(label).__name__ in ("NAType", "NaTType")

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from fathomer.artifact import Artifact
-from fathomer.columns import checked_pairs, checked_texts
+from fathomer.columns import checked_pairs, checked_texts, column_names
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
@@ -94,17 +94,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         *,
         soft_labels: ArrayLike | None = None,
-        validation: tuple[Iterable[str], Iterable[Any]] | None = None,
+        validation: Any = None,
     ) -> Self:
         """Train on texts ``X`` with labels ``y``; ``sample_weight`` has one weight per text.
 
         Without ``y``, ``X`` is a table with the columns ``text`` and ``label``. The model is scored
-        after every epoch, and calibrated, on the texts and labels of ``validation``, or else on
-        a part of the training texts that is held out. ``soft_labels`` has one row per text:
-        a teacher's probabilities of the labels, in the order of ``numpy.unique(y)``.
+        after every epoch, and calibrated, on ``validation``, a pair of texts and labels or such a
+        table, or else on a part of the training texts that is held out. ``soft_labels`` has one row
+        per text: a teacher's probabilities of the labels, in the order of ``numpy.unique(y)``.
         """
         texts, labels = checked_pairs(X, y)
-        held_out = None if validation is None else _examples(*checked_pairs(*validation))
+        held_out = None
+        if validation is not None:
+            held_out = _examples(*_validation_pairs(validation))
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         start = first.artifact if first else None
         examples = self._weighted(texts, labels, sample_weight, soft_labels)
@@ -154,7 +156,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the most probable label of each text."""
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
+        probabilities = self.predict_proba(X)
+        best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return best
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
@@ -231,7 +234,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _vectors(self) -> list[Path]:
         given = [self.vectors] if isinstance(self.vectors, (str, Path)) else self.vectors or ()
-        return [find_vectors(str(name)) for name in given]
+        paths = [find_vectors(str(name)) for name in given]
+        if paths and self._shows_progress():
+            _console().print(f"reading {', '.join(path.name for path in paths)} ...")
+        return paths
 
     def _recipe(self, examples: Examples | None = None, start: Artifact | None = None) -> Recipe:
         """Return the settings: of the recipe, of the model to continue from, or by the texts."""
@@ -288,6 +294,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for name, content in state["predictor_"].items():
                     Path(folder, name).write_bytes(content)
                 self.predictor_ = Predictor(Artifact.load(Path(folder)))
+
+
+def _validation_pairs(validation: Any) -> tuple[list[str], NDArray[Any]]:
+    """Return the texts and labels of a pair, or of a table with both columns."""
+    if column_names(validation):
+        return checked_pairs(validation, None)
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        kind = type(validation).__name__
+        raise TypeError(f"validation must be a pair (texts, labels) or a table, not this {kind}")
+    return checked_pairs(*validation)
 
 
 def _examples(texts: list[str], labels: NDArray[Any]) -> Examples:

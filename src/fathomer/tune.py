@@ -37,6 +37,8 @@ SHARE_OF_FIRST = 0.15
 """Share of the time that the first trial may take; texts and epochs are reduced to fit."""
 PATIENCE = 2.0
 """How many times as long as in the first trial a round may take; at least as many seconds."""
+SHARE_OF_OTHERS = 0.16
+"""Share of the time that a round of any other trial may take, so that at least five are tried."""
 REDUCTION = 3
 """Every round of a trial has this many times the texts of the round before."""
 FEW_TEXTS = 100  # in the smallest round
@@ -122,7 +124,8 @@ def tune(
         while time.monotonic() < deadline and not interrupted:
             trial = study.ask()
             settings = short.with_values(suggest(trial, sizes))
-            interrupted = _run_trial(study, trial, settings, parts, train, deadline)
+            longest = SHARE_OF_OTHERS * 60 * minutes
+            interrupted = _run_trial(study, trial, settings, parts, train, deadline, longest)
             if report and _is_complete(study.trials[trial.number]):
                 report(_trial(study.trials[trial.number]))
     except _OutOfTime:
@@ -168,11 +171,14 @@ def _run_trial(
     parts: list[Examples],
     train: Callable[[Examples, Recipe, float], Fitted],
     deadline: float,
+    longest: float,
 ) -> bool:
     """Train and score one model, on more and more texts; return whether Ctrl-C stopped it early."""
     states = require("optuna", "tune").trial.TrialState
     first_seconds = study.user_attrs.get("seconds")  # those of the first trial, by round
-    limits = [PATIENCE * max(1.0, each) for each in first_seconds or [math.inf] * len(parts)]
+    limits = [math.inf] * len(parts)
+    if first_seconds:
+        limits = [max(1.0, min(longest, PATIENCE * max(1.0, each))) for each in first_seconds]
     started, seconds = time.monotonic(), list[float]()
     for number, (part, limit) in enumerate(zip(parts, limits, strict=True)):
         try:

@@ -1,5 +1,6 @@
 """The command predict: lines, pipes and csv files; nothing is lost when it is interrupted."""
 
+import errno
 import json
 import os
 import signal
@@ -8,9 +9,11 @@ import sys
 import time
 from dataclasses import replace
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import pytest
 
+from fathomer.locks import locked
 from tests.forked import Forked
 from tests.tiny import tiny_artifact, tiny_examples, write_csv
 
@@ -190,6 +193,24 @@ def test_formulas_are_disarmed_unless_raw_cells_are_asked_for(run, model, tmp_pa
     run("predict", model, "in.csv", "--out", "raw.csv", "--raw-cells")
     raw = (tmp_path / "raw.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in raw] == ["=id", "=1+1", "-3.5"]
+
+
+def test_a_full_disk_behind_standard_output_is_named(run, model, data, monkeypatch):
+    def fill_up(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys.modules["fathomer.cli.predict"], "print_json", fill_up)
+    code, out, err = run("predict", model, data)
+    told = "fathomer: standard output: No space left on device; make room; with --out, --resume"
+    assert (code, out, err.startswith(told)) == (2, "", True)
+
+
+def test_a_second_run_on_ray_into_one_folder_is_refused(run, model, data):
+    pytest.importorskip("ray", reason="the extra scale is not installed")
+    with locked(Path("answers")):
+        code, _, err = run("predict", model, data, "--out", "answers", "--engine", "ray")
+    assert (code, "answers: another process is writing it" in err) == (2, True)
+    assert not Path("answers").exists()
 
 
 def test_the_file_of_answers_keeps_its_mode(run, model, tmp_path):

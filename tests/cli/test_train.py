@@ -150,7 +150,8 @@ def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path)
     assert re.search(
         r"^data\.csv: 60 examples read\nsettings: hidden size 100, max depth 2, 1 epoch, "
         r"200 words per batch\nwith \w+ and n-grams, training takes about \d+ seconds\n"
-        r"word vectors often help with few texts: add --vectors wordllama\nepoch 1/1  loss ",
+        r"word vectors often help with few texts: add --vectors wordllama\n"
+        r"gains on samples of TREC, MR and kitchen: .* on average\nepoch 1/1  loss ",
         err,
     )
     assert max(map(len, [*err.splitlines(), *out.splitlines()])) <= 80
@@ -313,3 +314,11 @@ def test_a_finished_training_cannot_be_resumed(run, model, data):
     code, _, err = run("train", data, "--out", model, "--resume")
     assert code == 2
     assert err == "fathomer: model: the training there is finished; there is nothing to resume\n"
+
+
+def test_exact_refuses_to_resume_with_another_number_of_threads(run, data, monkeypatch):
+    told = "trained with 4 threads, now there are 2; the result may differ"
+    monkeypatch.setattr("fathomer.train.checkpoint.other_threads", lambda _: told)
+    code, out, err = run("train", data, "--out", "m", "--resume", "--exact")
+    assert (code, out) == (2, "")
+    assert err == f"fathomer: {told}; set OMP_NUM_THREADS, or leave --exact out\n"

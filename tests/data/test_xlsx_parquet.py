@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fathomer.config import TextConfig
+from fathomer.data.check import summarise
+from fathomer.data.findings import find_problems
 from fathomer.data.reading import ReadOptions, read_columns, read_examples, read_rows
 from fathomer.data.survey import survey_file
 from fathomer.errors import DataError, MissingExtraError
@@ -100,7 +103,20 @@ def test_a_file_under_a_wrong_name_is_named_for_what_it_is():
     write_sheet("r.xlsx", [["text", "label"], ["a", "b"]]).rename("s.csv")
     with pytest.raises(DataError, match=r"^s\.csv: an Excel workbook; rename it to \.xlsx$"):
         read_examples(Path("s.csv"))
-    assert "an Excel workbook" in survey_file(Path("s.csv"), ReadOptions()).problem
+    Path("t.csv").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(DataError, match=r"^t\.csv: an old Excel workbook; save it as \.xlsx$"):
+        read_examples(Path("t.csv"))
+
+
+@pytest.mark.parametrize(
+    "begin", [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1\x15\x81", b"\xfd7zXZ\x81"]
+)
+def test_a_check_names_such_a_file_and_suggests_no_encoding(begin):
+    Path("r.csv").write_bytes(begin + bytes(600))
+    survey = survey_file(Path("r.csv"), ReadOptions())
+    [finding] = find_problems(survey, [], config=TextConfig())
+    assert finding.message == survey.problem
+    assert summarise(survey)["encoding"] is None
 
 
 @pytest.mark.parametrize(("name", "package"), [("r.xlsx", "openpyxl"), ("r.parquet", "pyarrow")])

@@ -19,6 +19,7 @@ from fathomer.cli.options import (
     TextColumn,
 )
 from fathomer.cli.output import print_json, print_line, print_table, print_wrapped
+from fathomer.cli.settings import vectors_suggestion
 from fathomer.config import TextConfig
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ def check(
     from fathomer.data.check import suggest_command, summarise
     from fathomer.data.findings import find_problems
     from fathomer.data.reading import ReadOptions
-    from fathomer.train.automatic import suggest_vectors
 
     options = ReadOptions(text_column, label_column, encoding, multi_label)
     train, own_test = _survey(data, options, data_dir)
@@ -69,7 +69,7 @@ def check(
         "parts": {part.name: len(part.examples) for part in others},
         "findings": [asdict(finding) for finding in findings],
         "command": None if failed else shlex.join(command),
-        "suggestion": None if train.unit == "text" else suggest_vectors(len(train.examples)),
+        "suggestion": None if train.unit == "text" else vectors_suggestion(len(train.examples)),
     }
     if as_json:
         print_json(report)
@@ -113,8 +113,8 @@ def _print(report: dict[str, Any]) -> None:
     if not report["findings"]:
         print_line("no problems found")
     if report["command"]:
-        suggestion = f" ({report['suggestion']})" if report["suggestion"] else ""
-        print_line(f"\ntrain with{suggestion}:\n{report['command']}")
+        suggestion = f"\n{report['suggestion']}\n" if report["suggestion"] else ""
+        print_line(f"{suggestion}\ntrain with:\n{report['command']}")
 
 
 def _where(found: dict[str, Any]) -> str:

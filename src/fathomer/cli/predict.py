@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -133,7 +133,17 @@ def predict(
         for answer in predictor.predict(
             texts, max_depth=max_depth, depth_budget=depth_budget, abstain_below=abstain_below
         ):
-            print_json(answer.to_dict(words=depths))
+            _print_answer(answer.to_dict(words=depths))
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    try:
+        print_json(answer)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk
+        advice = "make room; with --out, --resume would continue"
+        raise DataError(f"standard output: {error.strerror}; {advice}") from None
 
 
 def _check_input(path: Path) -> None:

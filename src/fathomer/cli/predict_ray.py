@@ -1,6 +1,7 @@
 """The command ``fathomer predict --engine ray``: many files, answered by several workers."""
 
 import os
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ def predict_on_ray(
     from fathomer.cli.progress import show_chunks
     from fathomer.data.tables import find_tables
     from fathomer.files import sha256_of
+    from fathomer.locks import locked
     from fathomer.ray_cluster import connected
 
     if out is None:
@@ -47,8 +49,12 @@ def predict_on_ray(
     messages = messages_console()
     watch = partial(show_chunks, console=messages)
     count = workers or os.cpu_count() or 1
+    is_local = "://" not in out  # other stores have no locks
     try:
-        with connected(address, workers=count):
+        with (
+            locked(Path(out)) if is_local else nullcontext(),
+            connected(address, workers=count),
+        ):
             done = answer_dataset(predictor, request, workers=count, watch=watch)
     except KeyboardInterrupt:
         messages.print(

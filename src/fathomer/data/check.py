@@ -24,12 +24,13 @@ from fathomer.text.tokenizer import split_words
 def summarise(survey: Survey) -> dict[str, Any]:
     """Return the counts that ``fathomer check`` shows for the training data."""
     examples = len(survey.examples)
+    is_decoded = survey.unit == "line" and not survey.problem
     return {
         "data": survey.name,
         "examples": examples,
         "skipped": {reason: len(lines) for reason, lines in survey.skipped.items()},
         "columns": list(survey.columns),
-        "encoding": survey.used.encoding if survey.unit == "line" else None,
+        "encoding": survey.used.encoding if is_decoded else None,
         "labels": survey.label_counts,
         "average_words": round(survey.words / max(1, examples), 1),
         "longest_words": max((example.words for example in survey.examples), default=0),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fathomer.data.csv_jsonl import describe_delimiter, read_delimiter, same_column
 from fathomer.data.examples import Examples, split_labels
 from fathomer.data.reading import ReadOptions, Row, read_columns, read_rows
-from fathomer.data.xlsx_parquet import BINARY_TABLES
+from fathomer.data.xlsx_parquet import BINARY_TABLES, check_kind
 from fathomer.errors import DataError
 from fathomer.open_files import codec_of, format_suffix, guess_encoding
 from fathomer.text.tokenizer import split_words
@@ -109,9 +109,11 @@ def survey_file(path: Path, asked: ReadOptions) -> Survey:
     problem = separator = None
     is_binary = format_suffix(path) in BINARY_TABLES
     codec_of(asked.encoding)  # an unknown encoding is the user's mistake, not a finding
-    if codecs.lookup(asked.encoding).name == "utf-8" and not is_binary:
-        used = replace(asked, encoding=guess_encoding(path))
     try:
+        if not is_binary:
+            check_kind(path)  # before a workbook is taken for a text in another encoding
+            if codecs.lookup(asked.encoding).name == "utf-8":
+                used = replace(asked, encoding=guess_encoding(path))
         columns = read_columns(path, used.encoding)
         separator = describe_delimiter(path, read_delimiter(path, used.encoding))
         used = guess_columns(path, columns, used)

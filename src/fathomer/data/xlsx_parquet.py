@@ -13,19 +13,25 @@ BINARY_TABLES = (".xlsx", ".parquet")
 BATCH_ROWS = 1000
 """Rows of a Parquet file that are decoded at a time."""
 
-_KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}
+_KINDS = {
+    b"PAR1": "a Parquet file; rename it to .parquet",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx",
+    b"\xfd7zX": "an xz file; unpack it first",
+    b"PK\x03\x04": "a zip file; unpack it first",
+}
+"""What files are that begin with these bytes, and what to do."""
 
 
 def check_kind(path: Path) -> None:
-    """Raise an error for a workbook or a Parquet file under the name of a text file."""
+    """Raise an error for a workbook, Parquet file or archive under the name of a text file."""
     if not path.is_file():  # a pipe, or nothing
         return
     with open_bytes(path) as file:
-        kind = _KINDS.get(file.peek(4)[:4])
-    if kind == ".parquet":
-        raise file_error(path, "a Parquet file; rename it to .parquet")
-    if kind and _is_workbook(path):
-        raise file_error(path, "an Excel workbook; rename it to .xlsx")
+        problem = _KINDS.get(file.peek(4)[:4])
+    if problem and _is_workbook(path):
+        problem = "an Excel workbook; rename it to .xlsx"
+    if problem:
+        raise file_error(path, problem)
 
 
 def _is_workbook(path: Path) -> bool:
