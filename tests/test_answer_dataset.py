@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ from fathomer.answer_dataset import (
     DatasetRequest,
     FileProgress,
     answer_dataset,
+    check_request,
 )
 from fathomer.dataset import TableOptions
 from fathomer.errors import ConfigError, DataError
@@ -153,9 +155,15 @@ def test_a_folder_with_other_answers_is_refused(ray, work, predictor):
     answer_dataset(predictor, request(), workers=1, watch=lambda _: [])  # stops before any answer
     with pytest.raises(ConfigError, match="holds answers made with max_depth = None, now it is 2"):
         answer_dataset(predictor, request(max_depth=2), workers=1)
+    with pytest.raises(ConfigError, match="made with encoding = 'utf-8', now it is 'latin-1'"):
+        check_request(replace(request(), encoding="latin-1"))
     with pytest.raises(ConfigError, match="data: holds other files; choose an empty"):
-        answer_dataset(predictor, request(out="data"), workers=1)
+        check_request(request(out="data"))
     assert json.loads((work / "answers/_run.json").read_text())["files"] == "data/*"
+    for content in ("{", "[1]"):
+        (work / "answers/_run.json").write_text(content)
+        with pytest.raises(ConfigError, match=r"answers: _run.json is damaged"):
+            check_request(request())
 
 
 def test_a_file_is_complete_when_all_rows_up_to_its_last_part_are_there():

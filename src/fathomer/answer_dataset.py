@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from fathomer.data.file_store import FileStore, absolute, folder_of
+from fathomer.data.file_store import absolute, folder_of
 from fathomer.data.tables import TextTables, find_tables
 from fathomer.dataset import (
     BATCH_TEXTS,
@@ -45,7 +45,8 @@ class DatasetRequest:
 
     def settings(self) -> dict[str, Any]:
         """Return everything that must stay the same when a run is continued."""
-        return {"files": self.pattern, "model": self.model, **asdict(self.options)}
+        given = {"files": self.pattern, "model": self.model, "encoding": self.encoding}
+        return given | asdict(self.options)
 
 
 class ChunkAnswered(NamedTuple):
@@ -98,10 +99,10 @@ def answer_dataset(
     """Answer all files that have no answers yet; Ray must have been initialised."""
     import ray
 
-    tables = find_tables(request.pattern, request.options.text_column, request.encoding)
-    request.options.added([*tables.names, SOURCE_FILE, SOURCE_ROW])
+    tables = check_request(request)
     out, address = folder_of(request.out), absolute(request.out)
-    _check_folder(out, request)
+    out.delete(PARTS)
+    out.write(NOTES, json.dumps(request.settings()).encode())
     files = {name: path for name, path in tables.files.items() if not out.exists(name)}
     progress = {name: FileProgress() for name in files}
     rows, errors, failed = 0, 0, {}
@@ -126,21 +127,24 @@ def answer_dataset(
     return DatasetSummary(len(files), rows, errors, len(tables.files) - len(files))
 
 
-def _check_folder(out: FileStore, request: DatasetRequest) -> None:
-    """Begin or continue the run in a folder; raise an error if it holds anything else."""
-    settings = request.settings()
-    if out.exists(NOTES):
-        before = json.loads(out.read(NOTES))
-        for name, value in settings.items():
-            if before.get(name) != value:
-                raise ConfigError(
-                    f"{request.out}: holds answers made with {name} = {before.get(name)!r}, now it "
-                    f"is {value!r}; choose another folder"
-                )
-        out.delete(PARTS)
-    elif out.names():
+def check_request(request: DatasetRequest) -> TextTables:
+    """Return the files of a request; raise an error if they, or its folder, cannot be used."""
+    tables = find_tables(request.pattern, request.options.text_column, request.encoding)
+    request.options.added([*tables.names, SOURCE_FILE, SOURCE_ROW])
+    out = folder_of(request.out)
+    try:
+        before = dict(json.loads(out.read(NOTES))) if out.exists(NOTES) else None
+    except (TypeError, ValueError):
+        raise ConfigError(f"{request.out}: {NOTES} is damaged; choose another folder") from None
+    if before is None and out.names():
         raise ConfigError(f"{request.out}: holds other files; choose an empty or a new folder")
-    out.write(NOTES, json.dumps(settings).encode())
+    for name, value in request.settings().items():
+        if before is not None and before.get(name) != value:
+            raise ConfigError(
+                f"{request.out}: holds answers made with {name} = {before.get(name)!r}, now it is "
+                f"{value!r}; choose another folder"
+            )
+    return tables
 
 
 def _answered(

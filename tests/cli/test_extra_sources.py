@@ -99,11 +99,14 @@ def test_soft_labels_come_from_a_file(run, data, options, tmp_path):
         (["--unlabelled", "none.txt"], "none.txt: no such file"),
         (["--unlabelled", "corpus"], "data.csv is not a corpus; name a file"),
         (["--teacher", "none"], "none: not a sequence classifier"),
+        (["--teacher", "none", "--unlabelled", "more.txt"], "none: not a sequence classifier"),
+        (["--teacher", "none", "--model", "tfidf"], "tfidf is fitted in one go and cannot learn"),
         (["--teacher", "a", "--soft-labels", "b"], "give one of them"),
         (["--soft-labels", "none.csv"], "none.csv: no such file"),
     ],
 )
-def test_a_mistake_is_one_line(run, data, options, arguments, problem):
-    code, out, err = run("train", data, "--out", "m", *arguments, *options)
+def test_a_mistake_is_one_line_before_any_work(run, data, options, arguments, problem, tmp_path):
+    code, out, err = run("train", data, "--out", "m", *options, *arguments)
     assert (code, out) == (2, "")
     assert problem in err.splitlines()[-1]
+    assert not list(tmp_path.glob("m.*"))

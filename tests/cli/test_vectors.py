@@ -1,11 +1,16 @@
 """The commands vectors train, distill, join and list."""
 
 import json
+import os
+import signal
+import time
 
+import psutil
 import pytest
 
 from fathomer.text.compact import describe_compact, read_compact
 from fathomer.text.sources import words_of
+from tests.forked import Forked
 from tests.text.encoders import write_encoder
 from tests.tiny import tiny_examples, write_csv
 
@@ -122,8 +127,24 @@ def test_a_mistake_is_one_line_and_leaves_no_file(run, tmp_path, arguments, prob
     assert not list(tmp_path.glob("*v.safetensors*"))
 
 
-def test_an_interrupted_training_leaves_no_file(run, texts, tmp_path, monkeypatch, interrupt):
-    monkeypatch.setattr("fathomer.text.skipgram.train_skipgram", interrupt)
-    code, out, _ = run("vectors", "train", *texts, "--out", "v.safetensors")
-    assert (code, out) == (130, "")
+def test_ctrl_c_ends_a_training_at_once_and_leaves_no_file(texts, tmp_path):
+    pytest.importorskip("fasttext", reason="the extra vectors is not installed")
+    long = ["--epochs", "1000000", "--out", "v.safetensors"]
+    with Forked("vectors", "train", *texts, *long, folder=tmp_path) as process:
+        while not (children := psutil.Process(process.pid).children()):
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        _, alive = psutil.wait_procs(children, timeout=20)
+        assert not alive
+        assert process.wait() == 130
+        assert process.stderr.read().splitlines()[1:] == ["fathomer: stopped"]
+    assert not list(tmp_path.glob("*v.safetensors*"))
+
+
+def test_a_training_that_crashes_is_one_line(run, texts, tmp_path, monkeypatch):
+    pytest.importorskip("fasttext", reason="the extra vectors is not installed")
+    monkeypatch.setattr("sys.executable", "false")
+    code, out, err = run("vectors", "train", *texts, "--out", "v.safetensors")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith("fathomer: fasttext has ended unexpectedly")
     assert not list(tmp_path.glob("*v.safetensors*"))

@@ -10,7 +10,7 @@ from fathomer.data.soft_labels import (
     read_soft_labels,
     with_soft_labels,
 )
-from fathomer.errors import ConfigError, DataError
+from fathomer.errors import DataError
 
 LABELS = ["no", "yes"]
 EXAMPLES = Examples([Example("a", "yes"), Example("b", "no"), Example("c", "no")])
@@ -76,8 +76,3 @@ def test_unlabelled_texts_follow_with_the_teachers_best_label():
     assert both.soft.shape == (4, 2)
     weighted = with_soft_labels(EXAMPLES.weighted([1, 2, 3]), SOFT)
     assert add_guessed(weighted, ["new"], SOFT[:1], LABELS).weights.tolist() == [1, 2, 3, 2]
-
-
-def test_several_labels_per_text_cannot_have_soft_labels():
-    with pytest.raises(ConfigError, match="one label per text"):
-        with_soft_labels(Examples([Example("a", "x|y")], multi_label=True), SOFT[:1])

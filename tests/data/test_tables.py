@@ -41,7 +41,9 @@ def test_files_of_subfolders_keep_their_names_apart(work):
 def test_files_that_cannot_be_answered_together_are_one_clear_error(work):
     write("a.parquet", text=["x"], id=[1])
     write("b.parquet", text=["x"], id=["1"])
-    with pytest.raises(DataError, match=r"b.parquet: other columns than .*a.parquet \(.*id: int64"):
+    with pytest.raises(
+        DataError, match=r"other columns than .*a.parquet \(id: int64; id: string\)"
+    ):
         find_tables("*.parquet", "text")
     write("b.parquet", body=["x"], id=[1])
     with pytest.raises(DataError, match=r"b.parquet: no column 'text'; the columns are body, id"):
@@ -51,9 +53,17 @@ def test_files_that_cannot_be_answered_together_are_one_clear_error(work):
     (work / "c.xlsx").write_bytes(b"")
     with pytest.raises(DataError, match=r"c.xlsx: not a .csv, .tsv, .jsonl or .parquet file"):
         find_tables("c.xlsx", "text")
+    (work / "empty.csv").write_bytes(b"")
+    with pytest.raises(DataError, match=r"empty.csv: the file is empty"):
+        find_tables("empty.csv", "text")
     (work / "d.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"d.parquet: cannot be read"):
         find_tables("d.parquet", "text")
+
+
+def test_the_first_line_of_a_jsonl_file_may_lack_the_text(work):
+    (work / "a.jsonl").write_text('{"n": 1}\n{broken\n{"text": "x", "n": 2}\n', encoding="utf-8")
+    assert find_tables("a.jsonl", "text").names == ["n", "text"]
 
 
 def test_chunks_have_a_fixed_size_and_compressed_files_are_read(work):

@@ -1,13 +1,15 @@
 """Several sources of vectors joined: every word has its numbers of each part, and zeros elsewhere."""
 
+import json
 import time
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from fathomer.config import TextConfig
 from fathomer.errors import FathomerError, VectorsError
-from fathomer.text.compact import describe_compact, read_compact, write_compact
+from fathomer.text.compact import compact_words, describe_compact, read_compact, write_compact
 from fathomer.text.sources import first_of_all, join_sources, read_source, words_of
 from fathomer.text.vectors import Vectors
 from fathomer.text.vocabulary import build_vocabulary
@@ -118,6 +120,26 @@ def test_a_file_that_is_not_in_the_compact_format_is_one_line(tmp_path, content)
     with pytest.raises(FathomerError, match=r"v\.safetensors: not a file of vectors") as caught:
         read_source(path, needed={"a"})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("described", "table", "problem"),
+    [
+        ({"parts": [3], "made": {}}, np.ones((2, 2), np.float16), "parts of 3 numbers for 2 vec"),
+        ({"parts": [2], "made": {}}, np.ones((3, 2), np.float16), "2 words .* for 3 vectors"),
+        ({"parts": [2], "made": {}}, np.ones((2, 2), np.float32), "F32"),
+        ({"parts": "ab", "made": {}}, np.ones((2, 2), np.float16), "not a file of vectors"),
+        ({"parts": [2]}, np.ones((2, 2), np.float16), "not a file of vectors"),
+        ([2], np.ones((2, 2), np.float16), "not a file of vectors"),
+    ],
+)
+def test_a_damaged_compact_file_is_one_line(tmp_path, described, table, problem):
+    words = np.frombuffer(b"a\nb", np.uint8)
+    metadata = {"fathomer_vectors": json.dumps(described)}
+    save_file({"vectors": table, "words": words}, tmp_path / "v.safetensors", metadata)
+    for use in (compact_words, describe_compact):
+        with pytest.raises(VectorsError, match=problem):
+            use(tmp_path / "v.safetensors")
 
 
 def test_what_the_compact_format_cannot_hold_is_one_line(tmp_path):

@@ -54,6 +54,62 @@ def test_an_interrupted_run_does_not_ask_twice(folder, tmp_path, monkeypatch):
     assert len(path.read_text(encoding="utf-8").splitlines()) == len(lines)
 
 
+def test_an_interruption_does_not_lose_the_answers_so_far(folder, tmp_path, monkeypatch):
+    path = tmp_path / "answers.jsonl"
+    Teacher(folder, LABELS).answer(TEXTS[:2], path)
+    before = path.read_bytes()
+
+    def stop_after_emptying(path, *_, **__):
+        path.write_bytes(b"")
+        raise KeyboardInterrupt
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.write_text", stop_after_emptying)
+    teacher = Teacher(folder, LABELS)
+    monkeypatch.setattr(teacher, "_batches", stop)
+    with pytest.raises(KeyboardInterrupt):
+        teacher.answer(TEXTS, path)
+    assert path.read_bytes() == before
+
+
+def test_a_text_that_is_longer_than_the_teacher_reads_is_cut_off(folder, tmp_path):
+    found = Teacher(folder, LABELS).answer(["good " * 100, "good " * 38], tmp_path / "a.jsonl")
+    np.testing.assert_array_equal(found[0], found[1])  # it has 40 positions, two of them special
+
+
+def test_a_teacher_without_a_padding_token_is_one_line(tmp_path):
+    folder = write_encoder(tmp_path / "t", labels=LABELS)
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    settings["pad_token"] = None
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(FathomerError, match="its tokenizer has no pad_token"):
+        Teacher(folder, LABELS).answer(TEXTS, tmp_path / "a.jsonl")
+
+
+def test_weights_of_any_format_tell_teachers_apart(tmp_path):
+    folder = write_encoder(tmp_path / "t", labels=LABELS)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    before = Teacher(folder, LABELS).fingerprint
+    (folder / "pytorch_model.bin").write_bytes(b"others")
+    assert Teacher(folder, LABELS).fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"model": {"name": "tfidf"}}, "the model tfidf is fitted in one go and cannot learn"),
+        (None, "soft labels need one label per text"),
+    ],
+)
+def test_models_that_cannot_learn_from_soft_labels_are_named(changes, problem):
+    examples = replace(tiny_examples(), multi_label=changes is None)
+    soft = with_soft_labels(examples, np.full((len(examples), 2), 0.5, np.float32))
+    with pytest.raises(FathomerError, match=problem):
+        fit(soft, TINY.updated(changes or {}))
+
+
 def test_answers_of_another_teacher_are_not_used(folder, tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"teacher": "other"}\n{"text": "x", "p": [1, 0]}\n', encoding="utf-8")

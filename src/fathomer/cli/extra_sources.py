@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fathomer.config import Recipe
     from fathomer.data.reading import ReadOptions
     from fathomer.data.unlabelled import KeptTexts
+    from fathomer.train.teacher import Teacher
 
 Unlabelled = Annotated[
     list[str] | None,
@@ -71,13 +72,20 @@ class ExtraSources:
         """
         if not self:
             return splits, []
+        from fathomer.train.prepare import check_soft_labels_allowed
+        from fathomer.train.teacher import Teacher
+
+        train = splits.source.train
+        if self.teacher or self.soft_labels:
+            check_soft_labels_allowed(recipe, multi_label=train.multi_label)
+        teacher = Teacher(self.teacher, list(train.label_counts)) if self.teacher else None
         splits = self._with_file(splits)
         splits = _with_held_out(splits, recipe)
         for part in (splits.held_out, splits.test):
             if part is not None:
                 self.texts.exclude(part.texts)
         vectors = [self._train_vectors(splits, recipe)] if self.names else []
-        return self._with_answers(splits), vectors
+        return self._with_answers(splits, teacher), vectors
 
     def _train_vectors(self, splits: Splits, recipe: "Recipe") -> Path:
         """Train word vectors on the training and the unlabelled texts, unless they exist."""
@@ -135,15 +143,15 @@ class ExtraSources:
         self.recorded["soft_labels"] = self.soft_labels.name
         return splits._replace(source=replace(splits.source, train=train))
 
-    def _with_answers(self, splits: Splits) -> Splits:
+    def _with_answers(self, splits: Splits, teacher: "Teacher | None") -> Splits:
         """Add soft labels to the unlabelled texts and, from a teacher, to the training texts."""
         from fathomer.data.soft_labels import add_guessed, with_soft_labels
 
         train, more = splits.source.train, list(self.texts)
         labels = list(train.label_counts)
         soft: NDArray[np.float32]
-        if self.teacher is not None:
-            answers = self._ask(self.teacher, [*train.texts, *more], labels)
+        if teacher is not None:
+            answers = self._ask(teacher, [*train.texts, *more])
             train, soft = with_soft_labels(train, answers[: len(train)]), answers[len(train) :]
         elif self.soft_labels is not None and more:
             soft = self.found.of(more, str(self.soft_labels))
@@ -151,12 +159,10 @@ class ExtraSources:
             train = add_guessed(train, more, soft, labels)
         return splits._replace(source=replace(splits.source, train=train))
 
-    def _ask(self, folder: Path, texts: list[str], labels: list[str]) -> "NDArray[np.float32]":
+    def _ask(self, teacher: "Teacher", texts: list[str]) -> "NDArray[np.float32]":
         from rich.progress import Progress
 
-        from fathomer.train.teacher import Teacher
-
-        teacher, messages = Teacher(folder, labels), messages_console()
+        messages, folder = messages_console(), teacher.folder
         cache = self.out.with_name(f"{self.out.name}.teacher.jsonl")
         cache.parent.mkdir(parents=True, exist_ok=True)
         messages.print(f"asking {folder} for {len(texts):,} texts; its answers are in {cache}")

@@ -28,10 +28,9 @@ def predict_on_ray(
     """Answer the files that match a pattern, and print how many rows were answered."""
     for package in ("ray", "pyarrow"):
         require(package, "scale")
-    from fathomer.answer_dataset import DatasetRequest, answer_dataset
+    from fathomer.answer_dataset import DatasetRequest, answer_dataset, check_request
     from fathomer.artifact import CONFIG
     from fathomer.cli.progress import show_chunks
-    from fathomer.data.tables import find_tables
     from fathomer.files import sha256_of
     from fathomer.locks import locked
     from fathomer.ray_cluster import connected
@@ -40,12 +39,12 @@ def predict_on_ray(
         raise ConfigError("--engine ray needs a folder for the answers: name it with --out")
     if Path(out).is_file():
         raise ConfigError(f"{out}: is a file; --engine ray needs a folder")
-    find_tables(pattern, options.text_column, encoding)  # mistakes are found before Ray is started
     predictor = open_model(folder, precision, "cpu")
     if options.depths and not predictor.knows_depth:
         raise DepthError(f"{folder}: words have no depth in this model; leave --depths out")
     model = f"{sha256_of(folder / CONFIG)} {precision}"
     request = DatasetRequest(pattern, out, model, options, encoding)
+    check_request(request)  # mistakes are found before Ray is started
     messages = messages_console()
     watch = partial(show_chunks, console=messages)
     count = workers or os.cpu_count() or 1

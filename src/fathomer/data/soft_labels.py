@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fathomer.data.csv_jsonl import DELIMITERS, TABLES, parse_objects, split_table
 from fathomer.data.examples import Example, Examples, StoredExamples
-from fathomer.errors import ConfigError, DataError
+from fathomer.errors import DataError
 from fathomer.open_files import file_error, format_suffix, open_lines
 
 TOLERANCE = 0.01
@@ -107,8 +107,6 @@ def check_soft_labels(
 
 def with_soft_labels(examples: Examples, soft: NDArray[np.float32]) -> Examples:
     """Return examples with soft labels beside their own; columns are in the labels' sorted order."""
-    if examples.multi_label:
-        raise ConfigError("soft labels need one label per text")
     given = np.ones(len(examples), dtype=bool)
     return replace(examples, soft=soft, given=given)
 

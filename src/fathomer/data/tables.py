@@ -22,6 +22,8 @@ from fathomer.errors import DataError, MissingFileError
 from fathomer.open_files import format_suffix
 
 KINDS = (".csv", ".tsv", ".jsonl", ".parquet")
+FIRST_LINES = 1000
+"""Lines of a jsonl file whose keys are its columns; a later key is a further column."""
 Chunk = tuple[Any, list[str | None]]
 """An Arrow table, and the error of each of its rows."""
 ParsedRow = tuple[dict[str, str | None], str | None]
@@ -137,17 +139,23 @@ def find_tables(pattern: str, text_column: str, encoding: str = "utf-8") -> Text
     schemas = {path: _schema(folder.system, path, encoding) for path in paths}
     first, schema = next(iter(schemas.items()))
     for path, found in schemas.items():
+        if not found.names:
+            raise DataError(f"{path}: the file is empty")
         if text_column not in found.names:
             raise DataError(
                 f"{path}: no column {text_column!r}; the columns are {', '.join(found.names)}; name "
                 "the column of the texts with --text-column"
             )
         if not _same(found, schema, path):
-            change = sorted({*map(str, found)} ^ {*map(str, schema)}) or ["their order"]
+            change = sorted(_columns(found) ^ _columns(schema)) or ["their order"]
             raise DataError(
                 f"{path}: other columns than {first} ({'; '.join(change)}); answer them separately"
             )
     return TextTables(folder, files, schema, text_column, encoding)
+
+
+def _columns(schema: Any) -> set[str]:
+    return {f"{field.name}: {field.type}" for field in schema}
 
 
 def _same(found: Any, schema: Any, path: str) -> bool:
@@ -192,9 +200,9 @@ def _schema(system: Any, path: str, encoding: str) -> Any:
         if kind == ".parquet":
             return pyarrow.parquet.read_schema(path, filesystem=system).remove_metadata()
         if kind == ".jsonl":
-            lines = _lines(system, path, encoding)
-            values = (_parsed(line, 1)[0] for line in lines if line.strip())
-            names = list(next((each for each in values if each), {}))
+            lines = islice(_lines(system, path, encoding), FIRST_LINES)
+            rows = (_parsed(line, 1)[0] for line in lines if line.strip())
+            names = list(dict.fromkeys(name for row in rows for name in row))
         else:
             names = next(_cells(system, path, encoding), (0, []))[1]
     except (pyarrow.ArrowException, OSError, csv.Error, LookupError) as error:

@@ -8,7 +8,7 @@ The same vectors always give the same bytes.
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -44,7 +44,7 @@ def write_compact(path: Path, vectors: Vectors, made: dict[str, Any]) -> None:
 
 def read_compact(path: Path, *, needed: Collection[str]) -> Vectors:
     """Read the vectors of the words in ``needed``; the others stay on disk."""
-    words, table, parts = _open(path)
+    words, table, parts, _ = _open(path)
     rows = [row for row, word in enumerate(words) if word in needed]
     half = np.array(table) if len(rows) == len(words) else table[rows]
     matrix = torch.from_numpy(half).float().numpy()  # several times as fast as NumPy's conversion
@@ -55,44 +55,50 @@ def read_compact(path: Path, *, needed: Collection[str]) -> Vectors:
 
 def compact_words(path: Path) -> list[str]:
     """Return the words of a file."""
-    return _open(path)[0]
+    return _open(path).words
 
 
 def describe_compact(path: Path) -> dict[str, Any]:
     """Return how the vectors of a file were made, and their number and size."""
-    try:
-        with safe_open(path, framework="np") as file:
-            found = json.loads(file.metadata()[_KEY])
-            rows, size = file.get_slice("vectors").get_shape()
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise _unreadable(path, error) from None
-    return {"words": rows, "size": size, "parts": found["parts"], "made": found["made"]}
+    found = _open(path)
+    rows, size = found.table.shape
+    return {"words": rows, "size": size, "parts": found.parts, "made": found.made}
 
 
-def _open(path: Path) -> tuple[list[str], NDArray[np.float16], list[int]]:
-    """Return the words, the table as a map of the file, and the widths of its parts."""
+class _Opened(NamedTuple):
+    """An open file; its table is a map of the file, which is read where it is used."""
+
+    words: list[str]
+    table: NDArray[np.float16]
+    parts: list[int]
+    made: Any
+
+
+def _open(path: Path) -> _Opened:
     if not path.exists():
         raise MissingFileError(f"{path}: no such file")
     try:
         with safe_open(path, framework="np") as file:  # checks the file's size, too
-            parts = json.loads(file.metadata()[_KEY])["parts"]
-            content = file.get_tensor("words").tobytes()
-            rows, size = file.get_slice("vectors").get_shape()
+            described = json.loads(file.metadata()[_KEY])
+            parts, made = [int(width) for width in described["parts"]], described["made"]
+            words = file.get_tensor("words").tobytes().decode("utf-8", "replace").split("\n")
+            stored = file.get_slice("vectors")
+            kind, (rows, size) = stored.get_dtype(), stored.get_shape()
         with path.open("rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
             start = json.loads(stream.read(length))["vectors"]["data_offsets"][0] + 8 + length
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise _unreadable(path, error) from None
-    words = content.decode("utf-8", "replace").split("\n") if content else []
-    if len(words) != rows or sum(parts) != size:
-        raise VectorsError(f"{path}: damaged; {len(words):,} words for {rows:,} vectors")
+        reason = str(error).partition("\n")[0]
+        raise VectorsError(
+            f"{path}: not a file of vectors ({reason}); fathomer vectors writes such files"
+        ) from None
+    words = words if rows else []
+    if (kind, len(words), sum(parts)) != ("F16", rows, size):
+        raise VectorsError(
+            f"{path}: damaged; {len(words):,} words and parts of {sum(parts):,} numbers for "
+            f"{rows:,} vectors of {size:,} numbers ({kind})"
+        )
     shape = (rows, size)
     empty = np.zeros(shape, dtype=np.float16)  # an empty map is an error
-    return words, np.memmap(path, "<f2", "r", start, shape) if rows * size else empty, parts
-
-
-def _unreadable(path: Path, error: Exception) -> VectorsError:
-    reason = str(error).partition("\n")[0]
-    return VectorsError(
-        f"{path}: not a file of vectors ({reason}); fathomer vectors writes such files"
-    )
+    table = np.memmap(path, "<f2", "r", start, shape) if rows * size else empty
+    return _Opened(words, table, parts, made)

@@ -4,20 +4,24 @@ Mikolov et al., 2013, "Distributed Representations of Words and Phrases and thei
 Our tokenizer splits the words, so that what is trained is what is looked up later. They are in lower
 case, which gives each word more examples; a word in upper case is looked up in lower case, too.
 One thread and a fixed seed give the same vectors every time.
+
+The package trains in a process of its own, ``python -m fathomer.text.skipgram FOLDER``: it ignores
+Ctrl-C until it has finished, and ending it from within its own process crashes that.
 """
 
+import json
+import subprocess
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fathomer.errors import DataError, require
+from fathomer.errors import DataError, TrainingError, require
 from fathomer.text.tokenizer import split_words
 from fathomer.text.vectors import Vectors
 
@@ -27,6 +31,8 @@ TOTAL_WORDS = 20_000_000
 LEARNING_RATE = 0.05
 MARK = "="
 """Put before every word, so that none looks like a label or an end of line to fastText."""
+OPTIONS, WORDS, TABLE = "options.json", "words.txt", "table.npy"
+"""Files in the folder of a training."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +56,7 @@ def train_skipgram(
     texts: Iterable[str], settings: SkipgramSettings, *, show_progress: bool = False
 ) -> Vectors:
     """Train a vector for each word of ``texts`` that is frequent enough, most frequent first."""
-    package = require("fasttext", "vectors")
+    require("fasttext", "vectors")
     with tempfile.TemporaryDirectory() as folder:
         corpus, start = Path(folder, "corpus.txt"), Path(folder, "start.vec")
         counts = _write_words(texts, corpus)
@@ -75,10 +81,15 @@ def train_skipgram(
             "thread": 1,
             "verbose": 2 if show_progress else 0,
         }
-        learned = _in_thread(partial(_train, package), options)
-    words = learned.get_words(on_unicode_error="replace")
+        Path(folder, OPTIONS).write_text(json.dumps(options), encoding="utf-8")
+        # Ctrl-C is for this process, which then kills the other one.
+        command = [sys.executable, "-m", "fathomer.text.skipgram", folder]
+        done = subprocess.run(command, start_new_session=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise TrainingError("fasttext has ended unexpectedly; there may be too little memory")
+        words = Path(folder, WORDS).read_text(encoding="utf-8").split("\n")
+        table = np.load(Path(folder, TABLE))
     rows = [row for row, word in enumerate(words) if word.startswith(MARK)]  # not the end of line
-    table = np.asarray(learned.get_input_matrix(), dtype=np.float32)
     return Vectors([words[row].removeprefix(MARK) for row in rows], table[rows], (settings.size,))
 
 
@@ -106,19 +117,18 @@ def _write_start(path: Path, words: list[str], settings: SkipgramSettings) -> No
             file.write(f"{word} {' '.join(f'{number:.6f}' for number in numbers)}\n")
 
 
-def _train(package: Any, options: dict[str, Any]) -> Any:
-    """Train a model; the package's own function for this has no seed."""
-    module = package.FastText
+def _train(folder: Path) -> None:
+    """Train on the files in a folder, and write the words and their vectors there."""
+    module = require("fasttext", "vectors").FastText
+    options = json.loads((folder / OPTIONS).read_text(encoding="utf-8"))
+    # The package's own function for this has no seed.
     arguments = module._build_args({**module.unsupervised_default, **options}, set(options))
     model = module._FastText(args=arguments)
     module.fasttext.train(model.f, arguments)
-    return model
+    words = model.get_words(on_unicode_error="replace")
+    (folder / WORDS).write_text("\n".join(words), encoding="utf-8", newline="\n")
+    np.save(folder / TABLE, np.asarray(model.get_input_matrix(), dtype=np.float32))
 
 
-def _in_thread(train: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
-    """Train in a thread, because the package ignores Ctrl-C until it has finished."""
-    with ThreadPool(1) as pool:
-        result = pool.apply_async(train, [options])
-        while not result.ready():
-            result.wait(0.1)
-        return result.get()
+if __name__ == "__main__":
+    _train(Path(sys.argv[1]))

@@ -85,9 +85,11 @@ def prepare(
     held_out = held_out and held_out.completed(complete)
     labels = start.labels if start else tuple(examples.label_counts)
     _check_number(labels, multi_label=examples.multi_label)
-    if examples.soft is not None and examples.soft.shape[1] != len(labels):
+    if examples.soft is not None:
+        check_soft_labels_allowed(recipe, multi_label=examples.multi_label)
         found = examples.soft.shape[1]
-        raise DataError(f"soft labels for {found} labels, but the model has {len(labels)}")
+        if found != len(labels):
+            raise DataError(f"soft labels for {found} labels, but the model has {len(labels)}")
     if held_out is None and recipe.train.held_out > 0:
         examples, held_out = split_stratified(
             examples, fraction=recipe.train.held_out, seed=recipe.train.seed
@@ -133,6 +135,16 @@ def _check_number(labels: Sequence[str], *, multi_label: bool) -> None:
     if len(labels) < (1 if multi_label else 2):
         found = f"only one label ({labels[0]!r})" if labels else "no examples"
         raise DataError(f"{found}; a classifier needs examples of at least two labels")
+
+
+def check_soft_labels_allowed(recipe: Recipe, *, multi_label: bool) -> None:
+    """Raise an error if a model cannot learn from soft labels."""
+    if multi_label:
+        raise ConfigError("soft labels need one label per text")
+    if issubclass(find_model(recipe.model.name).network, DirectNetwork):
+        raise ConfigError(
+            f"the model {recipe.model.name} is fitted in one go and cannot learn from soft labels"
+        )
 
 
 def learn_directly(

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from fathomer.errors import ConfigError, MissingFileError
-from fathomer.files import sha256_of
+from fathomer.files import sha256_of, write_atomically
 from fathomer.text.distill import load_pretrained
 
 BATCH_SUBWORDS = 4096
@@ -63,7 +63,8 @@ class Teacher:
         """Yield the answers to batches of texts of about the same length, longest first."""
         tokenizer, network = self._load()
         keys = list(texts)
-        longest = min(LONGEST, tokenizer.model_max_length)
+        positions = getattr(network.config, "max_position_embeddings", LONGEST)
+        longest = min(LONGEST, tokenizer.model_max_length, positions)
         ids = tokenizer(list(texts.values()), truncation=True, max_length=longest)["input_ids"]
         order = sorted(range(len(keys)), key=lambda row: -len(ids[row]))
         while order:
@@ -81,10 +82,14 @@ class Teacher:
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
             try:
-                loaded = load_pretrained(self.folder, "AutoModelForSequenceClassification")
+                tokenizer, network = load_pretrained(
+                    self.folder, "AutoModelForSequenceClassification"
+                )
             except ValueError as error:
                 raise ConfigError(f"{self.folder}: cannot be loaded ({error})") from None
-            self._loaded = loaded
+            if tokenizer.pad_token is None:
+                raise ConfigError(f"{self.folder}: its tokenizer has no pad_token; set one")
+            self._loaded = tokenizer, network
         return self._loaded
 
 
@@ -112,7 +117,8 @@ def _numbered(labels: dict[str, Any]) -> list[tuple[int, Any]]:
 
 def _fingerprint(folder: Path, labels: Sequence[str]) -> str:
     """Return a hash of the teacher's weights and of the order of the answers."""
-    sums = [sha256_of(file) for file in sorted(folder.glob("*.safetensors"))]
+    weights = (file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin"))
+    sums = [sha256_of(file) for file in sorted(weights)]
     return sha256("\n".join([*sums, *labels]).encode()).hexdigest()[:16]
 
 
@@ -141,4 +147,4 @@ def _start_file(path: Path, fingerprint: str, known: dict[str, list[float]]) -> 
     """Write the head of the file and the answers that are known already."""
     lines = [json.dumps({"teacher": fingerprint})]
     lines += [json.dumps({"text": key, "p": p}) for key, p in known.items()]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
