@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -181,3 +182,15 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "fathomer.hub")
     with pytest.raises(MissingExtraError, match=r"pip install 'fathomer\[hub\]'"):
         importlib.import_module("fathomer.hub")
+
+
+def test_the_folder_tells_users_of_transformers_what_to_import(tmp_path):
+    """Without the import, transformers names the model type in config.json, and no more."""
+    tiny_artifact().save(tmp_path)
+    script = f"from transformers import AutoConfig; AutoConfig.from_pretrained({str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "has model type `fathomer`" in done.stderr
+    first_lines = (tmp_path / "config.json").read_text(encoding="utf-8").splitlines()[1:3]
+    assert '"fathomer"' in first_lines[0]
+    assert "import fathomer.hub" in first_lines[1]
+    assert "import `fathomer.hub` first" in (tmp_path / "README.md").read_text(encoding="utf-8")

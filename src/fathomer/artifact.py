@@ -96,7 +96,8 @@ class Artifact:
             ),
         }
         config = {
-            "model_type": "fathomer",
+            "model_type": "fathomer",  # which transformers names if it does not know it, so:
+            "usage": "for transformers, pip install 'fathomer[hub]' and import fathomer.hub first",
             "format": FORMAT,
             "fathomer_version": fathomer.__version__,
             "labels": list(self.labels),
