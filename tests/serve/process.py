@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import select
 import socket
 from contextlib import contextmanager
@@ -89,3 +90,12 @@ def service(folder, *options):
                 process.wait(timeout=60)
             finally:
                 process.kill()
+
+
+def accepted(running):
+    """Return how many requests are queued or answered."""
+    metrics = running.ask("GET", "/metrics")[2]
+    numbers = re.findall(
+        rb'^fathomer_(?:queue_requests|requests_total{path="/v1/predict",.*}) (\S+)$', metrics, re.M
+    )
+    return sum(map(float, numbers))

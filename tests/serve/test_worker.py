@@ -18,7 +18,7 @@ import fathomer
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import WorkerError, WorkerPredictor, start_workers
-from tests.serve.process import question, service
+from tests.serve.process import accepted, question, service
 from tests.tiny import tiny_artifact
 
 TEXTS = ["The film was lovely.", "", "An awful zzyzx, dull and poor: ñandú", "good " * 30]
@@ -182,7 +182,8 @@ def test_a_signal_to_all_processes_loses_no_accepted_request(model):
         workers = workers_of(found.process.pid)
         with ThreadPoolExecutor(20) as clients:
             answers = clients.map(found.raw, REQUESTS)
-            time.sleep(0.6)
+            while accepted(found) < 20:
+                time.sleep(0.05)
             for pid in (*workers, found.process.pid):
                 os.kill(pid, signal.SIGTERM)
         assert [answer[9:12] for answer in answers] == [b"200"] * 20

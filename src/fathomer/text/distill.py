@@ -129,13 +129,16 @@ def _encode(encoder: Any, ids: list[list[int]]) -> NDArray[np.float32]:
 
 
 def principal_components(matrix: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """Reduce rows to their first ``size`` principal components, if they have more columns."""
+    """Reduce rows to their first ``size`` principal components, if they have more columns.
+
+    Unlike scikit-learn's PCA, there may be fewer rows than components.
+    """
     if size >= matrix.shape[1]:
         return matrix
-    from sklearn.decomposition import PCA  # slow to import
-
-    reduction: Any = PCA(size, svd_solver="covariance_eigh")
-    projected: NDArray[np.float32] = reduction.fit_transform(matrix.astype(np.float64)).astype(
-        np.float32
-    )
+    centred = matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    chosen = directions[:, ::-1][:, :size]
+    largest = np.abs(chosen).argmax(0)
+    signs = np.sign(chosen[largest, np.arange(size)])  # so that libraries agree on the sign
+    projected: NDArray[np.float32] = (centred @ (chosen * signs)).astype(np.float32)
     return projected
