@@ -7,6 +7,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import experiments.rivals  # noqa: F401 (registers the models)
+from experiments.plan import corpus_recipe
 from experiments.runs import Run
 from fathomer.data.datasets import CORPORA
 from fathomer.model.interface import DirectNetwork, Network
@@ -29,6 +30,7 @@ MARKS = {
     "p": "only part of the training texts",
     "f": "not all folds of the cross validation",
     "t": "fewer than 90 % of the training texts are classified correctly after training",
+    "e": "fewer epochs than `fathomer train` would choose, to save time",
     "c": "a corpus other than the paper's",
 }
 
@@ -94,6 +96,9 @@ class Group:
             "p": any(note.startswith("partial training") for note in run.notes),
             "f": folds is not None and len(self.folds) < folds,
             "t": self.undertrained,
+            "e": has_hidden_size
+            and run.corpus in CORPORA
+            and run.recipe.train.epochs < corpus_recipe(run.corpus).train.epochs,
         }
         return "".join(letter for letter, applied in applies.items() if applied)
 

@@ -26,6 +26,10 @@ def test_differences_from_the_paper_are_marked():
     partial = fake(notes=("partial training file: 1 of 2",))
     folds = fake("mr", fold=1, folds=1)
     assert [Group((run,)).marks for run in (small, partial, folds)] == ["vs", "vp", "vf"]
+    short = [fake("imdb", model=name, settings={"train.epochs": 2}) for name in ("bilstm", "tfidf")]
+    assert [Group((run,)).marks for run in short] == ["ve", ""], (
+        "a model without epochs has no mark"
+    )
     size = {"model.hidden_size": 200}
     others = [fake(model=name, settings=size) for name in ("bilstm", "char-cnn", "tfidf")]
     assert [Group((run,)).marks for run in others] == ["vs", "s", ""], "only what a model uses"
