@@ -236,13 +236,14 @@ def table_of(measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
     return header, body
 
 
-def draw(measured: Sequence[Measured], path: Path) -> None:
-    """Draw mean accuracy against training seconds and against texts per second."""
-    corpora = {found.corpus for found in measured}
+def draw(measured: Sequence[Measured], path: Path) -> Path:
+    """Draw mean accuracy against training seconds and texts per second, where all systems were run."""
+    of_system = [{m.corpus for m in measured if m.system == system} for system in SYSTEMS]
+    corpora = set.intersection(*(found for found in of_system if found))
     figure, panels = new_figure(9, 3.6, ncols=2, sharey=True)
     for system in SYSTEMS:
-        rows = [found for found in measured if found.system == system]
-        if {row.corpus for row in rows} != corpora:  # a mean over other corpora would mislead
+        rows = [found for found in measured if found.system == system and found.corpus in corpora]
+        if not rows:
             continue
         accuracy = 100 * mean(row.accuracy for row in rows)
         colour = COLOURS["fathomer"] if system == FATHOMER else REFERENCE_LINES
@@ -256,6 +257,6 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
     for axes, label in zip(panels, ("seconds to train", "texts per second"), strict=True):
         axes.set(xscale="log", xlabel=label)
         axes.margins(0.3, 0.2)
-    names = ", ".join(dict.fromkeys(family_of(found.corpus) for found in measured))
+    names = ", ".join(sorted({family_of(corpus) for corpus in corpora}))
     panels[0].set(ylabel=f"accuracy, % ({names})")
-    save_figure(figure, path)
+    return save_figure(figure, path)

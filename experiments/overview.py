@@ -1,8 +1,9 @@
 """The first table of RESULTS.md: each corpus with the systems that a reader would choose from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from statistics import mean
 
+from experiments.alternatives import MINILM, Measured
 from experiments.comparison import compare
 from experiments.groups import BY_DEFAULT, Group, family_of, find_group, find_pair
 from experiments.published import published
@@ -27,22 +28,26 @@ _REFERENCES = ("Fathomer", "TF-IDF")
 _NOTE = (
     "Test accuracy in percent, with the number of trainings in brackets where there are several per corpus. "
     "*As published*: the paper's network, trained with our settings. *Fathomer*: what `fathomer train` makes "
-    "without any setting. Means are over the domains of amazon16, or the folds of a cross validation, that all "
-    "systems of the row were run on; systems that were run on fewer domains have a row of their own."
+    "without any setting. *MiniLM + regression*: logistic regression on sentence embeddings, on corpora with a "
+    "test set. Means are over the domains of amazon16, or the folds of a cross validation, that all systems of "
+    "the row were run on; systems that were run on fewer domains have a row of their own."
 )
 
 
-def overview(runs: Sequence[Run]) -> Table:
+def overview(runs: Sequence[Run], measured: Sequence[Measured] = ()) -> Table:
     """Return accuracies by corpus, Amazon-16 as one, and their mean over the corpora of the rows."""
     families: dict[str, list[str]] = {}
     for corpus in CORPORA:
         families.setdefault(family_of(corpus), []).append(corpus)
-    rows = [row for name, corpora in families.items() for row in _rows(runs, name, corpora)]
-    header = ["corpus", "paper", *SYSTEMS]
+    minilm = {found.corpus: found.accuracy for found in measured if found.system == MINILM}
+    rows = [row for name, corpora in families.items() for row in _rows(runs, name, corpora, minilm)]
+    header = ["corpus", "paper", *SYSTEMS, MINILM]
     return Table("overview", "Accuracy at a glance", header, rows, _NOTE)
 
 
-def _rows(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[list[str]]:
+def _rows(
+    runs: Sequence[Run], family: str, corpora: Sequence[str], minilm: Mapping[str, float]
+) -> list[list[str]]:
     """Return a row for each set of corpora that some systems were run on, the largest first."""
     found = {
         title: {c: group for c in corpora if (group := find_group(runs, c, model))}
@@ -56,7 +61,9 @@ def _rows(runs: Sequence[Run], family: str, corpora: Sequence[str]) -> list[list
     for common in sorted(sets, key=lambda each: (-len(each), sorted(each))):
         if common:
             name = family if len(corpora) == 1 else f"{family} ({len(common)} of {len(corpora)})"
-            rows.append([name, *_cells(found, sorted(common))])
+            groups = [groups[c] for groups in found.values() for c in common if c in groups]
+            name += " (part of the training texts)" * any("p" in group.marks for group in groups)
+            rows.append([name, *_cells(found, sorted(common)), _minilm_cell(minilm, common)])
     return rows
 
 
@@ -82,14 +89,23 @@ def standing(runs: Sequence[Run]) -> list[str]:
         if model == BY_DEFAULT or not pairs or not (found := compare(*pairs)):
             continue
         ahead = sum(ours.mean("accuracy") > theirs.mean("accuracy") for ours, theirs in pairs)
-        side = "ahead of" if found.gain > 0 else "behind"
-        weak = "" if found.significant else ", which may be chance"
+        points = f"{abs(100 * found.gain):.1f}"
+        side = f"{points} points {'ahead of' if found.gain > 0 else 'behind'}"
+        side = "level with" if points == "0.0" else side
+        weak = "" if found.significant or points == "0.0" else ", which may be chance"
         lines.append(
-            f"- Fathomer is {abs(100 * found.gain):.1f} points {side} {_NAMES.get(title, title)} on average "
+            f"- Fathomer is {side} {_NAMES.get(title, title)} on average "
             f"(95 %: {100 * found.low:+.1f} to {100 * found.high:+.1f}){weak}, and ahead on {ahead} of "
             f"the {len(pairs)} corpora or domains where both were run."
         )
     return lines
+
+
+def _minilm_cell(accuracies: Mapping[str, float], corpora: Set[str]) -> str:
+    """Return the mean over the corpora, if all were measured and have a test set of their own."""
+    if any(corpus not in accuracies or CORPORA[corpus].folds for corpus in corpora):
+        return NOTHING
+    return f"{100 * mean(accuracies[corpus] for corpus in corpora):.1f}"
 
 
 def _folds(groups: Sequence[Group]) -> set[int]:

@@ -8,8 +8,11 @@ from statistics import mean
 from typing import Any
 
 from experiments.ablation import table4
-from experiments.alternatives import alternatives_table, read_measured
+from experiments.alternatives import Measured, alternatives_table, read_measured
+from experiments.alternatives import draw as draw_alternatives
 from experiments.claims import RULE, Claim, all_claims
+from experiments.depth_curves import read_trials
+from experiments.depth_curves_output import curves_table, draw_curves
 from experiments.depth_report import analysis_section, depths_table, relative_link
 from experiments.figures import draw_figures, figure_tables
 from experiments.groups import MARKS, family_of, find_group
@@ -23,6 +26,8 @@ from fathomer.files import write_atomically
 TABLES, FIGURES, DEPTHS = "tables", "figures", "depths"
 ALTERNATIVES = "alternatives.jsonl"
 """Results of ``python -m experiments alternatives``."""
+CURVES = "curves.jsonl"
+"""Results of ``python -m experiments curves``."""
 FIRST = "2026-11-first"
 """Folder of the results of the first version."""
 _VERDICTS = {
@@ -67,14 +72,14 @@ own, the others have ours, without a search.
 
 def results_page(results: Path, *, beside: Path) -> str:
     """Return the page for a folder of results; ``beside`` is the folder that will hold the page."""
-    runs = read_runs(results)
+    runs, measured = read_runs(results), read_measured(results / ALTERNATIVES)
     claims = judge_results(results)
     rows = [f"| {_quote(c)} | {_VERDICTS[c.verdict]} | {c.numbers or NOTHING} |" for c in claims]
     opening = _OPENING.format(
         count=f"{len(runs):,}",
         folder=relative_link(results, beside),
         first=_first_results(results, beside),
-        overview=overview(runs).to_markdown(),
+        overview=overview(runs, measured).to_markdown(),
         standing="".join(f"{line}\n" for line in standing(runs)),
         summary="\n".join([*_summary(claims), *_gaps(runs)]),
         rule=RULE,
@@ -83,12 +88,15 @@ def results_page(results: Path, *, beside: Path) -> str:
         legend="\n".join(f"- `{letter}`: {meaning}" for letter, meaning in MARKS.items()),
         sources=_uncommitted(runs),
     )
-    tables = [table.to_markdown() for table in all_tables(runs)[1:]]
-    if measured := read_measured(results / ALTERNATIVES):
-        tables.append(alternatives_table(measured).to_markdown())
-    figures = _figures(runs, relative_link(results / FIGURES, beside))
+    tables = [table.to_markdown() for table in all_tables(runs, measured)[1:]]
+    folder = relative_link(results / FIGURES, beside)
+    if measured:
+        tables.append(_with_picture(alternatives_table(measured), folder))
+    figures = [_with_picture(table, folder) for table in figure_tables(runs)]
     depths = depths_table(runs)
     sections = [depths.to_markdown()] if depths else []
+    if trials := read_trials(results / CURVES):
+        sections.append(_with_picture(curves_table(trials), folder))
     sections += [
         analysis_section(found, results / DEPTHS / f"{name}.png", beside)
         for name, found in read_analyses(results).items()
@@ -96,9 +104,16 @@ def results_page(results: Path, *, beside: Path) -> str:
     return "\n".join([opening, *tables, *figures, *sections])
 
 
-def all_tables(runs: Sequence[Run]) -> list[Table]:
+def all_tables(runs: Sequence[Run], measured: Sequence[Measured]) -> list[Table]:
     """Return the paper's tables and the comparisons with all rivals."""
-    return [overview(runs), table1(), table2(runs), table3(runs), table4(runs), significance(runs)]
+    return [
+        overview(runs, measured),
+        table1(),
+        table2(runs),
+        table3(runs),
+        table4(runs),
+        significance(runs),
+    ]
 
 
 def judge_results(results: Path) -> list[Claim]:
@@ -114,15 +129,23 @@ def read_analyses(results: Path) -> dict[str, dict[str, Any]]:
 
 def write_results(results: Path, out: Path) -> list[Path]:
     """Write the page, the tables as CSV and the figures; return their paths."""
-    runs = read_runs(results)
+    runs, measured = read_runs(results), read_measured(results / ALTERNATIVES)
+    trials = read_trials(results / CURVES)
     written = [out]
     write_atomically(out, results_page(results, beside=out.parent))
     (results / TABLES).mkdir(parents=True, exist_ok=True)
-    for table in (*all_tables(runs), *figure_tables(runs)):
+    further = [curves_table(trials)] if trials else []
+    for table in (*all_tables(runs, measured), *figure_tables(runs), *further):
         path = results / TABLES / f"{table.name}.csv"
         write_atomically(path, table.to_csv())
         written.append(path)
-    return [*written, *draw_figures(runs, results / FIGURES)]
+    figures = results / FIGURES
+    written += draw_figures(runs, figures)
+    if measured:
+        written.append(draw_alternatives(measured, figures / "alternatives.png"))
+    if trials:
+        written.append(draw_curves(trials, figures / "curves.png"))
+    return written
 
 
 def _summary(claims: Sequence[Claim]) -> list[str]:
@@ -176,9 +199,6 @@ def _uncommitted(runs: Sequence[Run]) -> str:
     )
 
 
-def _figures(runs: Sequence[Run], folder: str) -> list[str]:
-    """Return a section with numbers and picture for each figure."""
-    return [
-        f"{table.to_markdown()}\n![{table.title}]({folder}/{table.name}.png)\n"
-        for table in figure_tables(runs)
-    ]
+def _with_picture(table: Table, folder: str) -> str:
+    """Return a table and the picture of its name."""
+    return f"{table.to_markdown()}\n![{table.title}]({folder}/{table.name}.png)\n"

@@ -5,7 +5,8 @@ from dataclasses import asdict
 
 import pytest
 
-from experiments.alternatives import Measured
+from experiments.alternatives import Measured, read_measured
+from experiments.depth_curves import DepthPoint, DepthTrial
 from experiments.depth_report import describe_shuffling
 from experiments.figures import figure_tables
 from experiments.report import all_tables, judge_results, results_page
@@ -48,6 +49,23 @@ def test_the_page_shows_what_one_would_use_instead(tmp_path):
     page = results_page(tmp_path, beside=tmp_path)
     assert "| trec | TF-IDF | 87.6 | 7.3 | 35,868 | 1.6 |" in page
     assert "Threads: 1." in page
+    assert "![What one would use instead](figures/alternatives.png)" in page
+
+
+def test_the_page_shows_accuracy_against_average_depth(run_experiments, tmp_path):
+    results = tmp_path / "experiments" / "results"
+    fake().save(results)
+    trial = DepthTrial(
+        corpus="trec", method="mi", seed=0, settings={}, examples=500, train_seconds=80.0, versions={},
+        points=(DepthPoint(2.0, 1.96, 0.91, 1200.0, 0.9, 0.005),),
+    )  # fmt: skip
+    (results / "curves.jsonl").write_text(trial.to_json() + "\n")
+    assert run_experiments("report")[0] == 0
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert "| trec | mi | 2 | 1 | 1.96 | 91.0 | +1.0 ± 0.5 | 1,200 | 80 |" in page
+    assert "![Accuracy against average depth](experiments/results/figures/curves.png)" in page
+    assert (results / "figures" / "curves.png").read_bytes()[1:4] == b"PNG"
+    assert (results / "tables" / "curves.csv").exists()
 
 
 def test_the_command_writes_page_tables_and_figures(run_experiments, tmp_path):
@@ -66,7 +84,7 @@ def test_the_command_writes_page_tables_and_figures(run_experiments, tmp_path):
         assert f"(experiments/results/figures/{name})" in page
         assert (results / "figures" / name).read_bytes()[1:4] == b"PNG"
     names = {path.stem for path in (results / "tables").glob("*.csv")}
-    assert names == {table.name for table in all_tables([])} | {"figure3", "figure4"}
+    assert names == {table.name for table in all_tables([], [])} | {"figure3", "figure4"}
     assert "| 5 | 85.00% |" in page
     assert "| 9 | 90.00% |" in page
     assert "Word vectors of these runs: `mixed.300d`." in page
@@ -115,7 +133,7 @@ def test_the_page_in_the_repository_is_up_to_date():
     results = ROOT / "experiments" / "results"
     page = (ROOT / "RESULTS.md").read_text(encoding="utf-8")
     assert page == results_page(results, beside=ROOT)
-    runs = read_runs(results)
-    for table in (*all_tables(runs), *figure_tables(runs)):
+    runs, measured = read_runs(results), read_measured(results / "alternatives.jsonl")
+    for table in (*all_tables(runs, measured), *figure_tables(runs)):
         written = (results / "tables" / f"{table.name}.csv").read_text(encoding="utf-8")
         assert written == table.to_csv()
