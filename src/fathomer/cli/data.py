@@ -196,8 +196,8 @@ def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
         messages.print(f"terms: {wanted.terms}", highlight=False)
         downloads = downloads_of(wanted, data_folder(data_dir))
     for download in downloads:
-        with progress_bar(messages, download.path.name) as bar:
-            fetch(download, bar=bar)
+        with progress_bar(messages, download.path.name) as report:
+            fetch(download, report=report)
     files = [str(download.path) for download in downloads]
     if as_json:
         print_json({"name": name, "files": files})
