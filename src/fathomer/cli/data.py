@@ -70,12 +70,7 @@ def _row(corpus: "Corpus", data_dir: Path) -> dict[str, Any]:
         "test": corpus.sizes.test,
         "folds": corpus.folds,
         **_lengths(corpus.words),
-        "published": {
-            "train": corpus.paper.train,
-            "test": corpus.paper.test,
-            "average_words": corpus.paper.average_words,
-            "longest_words": corpus.paper.longest_words,
-        },
+        "published": corpus.paper.counts(),
         "present": is_present(corpus, data_dir),
         "page": corpus.page,
         "terms": corpus.terms,
