@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.model.inference import Classified
-from fathomer.text.encode import EncodedTexts, fill_batches
+from fathomer.text.encode import EncodedTexts, plan_batches
 
 MAX_OCCLUSIONS = 200
 """In a text with more words, neighbouring words are left out together."""
@@ -41,8 +41,10 @@ def find_contributions(
     found = np.zeros(len(texts.ids))
     best = answers.labels
     with_words = _log_odds(answers.log_probabilities, best, multi_label=multi_label)
-    costs = np.array([words_read(count) for count in texts.lengths.tolist()])
-    for indices in fill_batches(np.flatnonzero(costs), costs, _CHUNK_WORDS):
+    not_empty = np.flatnonzero(texts.lengths)
+    costs = np.array([words_read(count) for count in texts.lengths[not_empty].tolist()])
+    for chunk in plan_batches(costs, budget=_CHUNK_WORDS):
+        indices = not_empty[np.sort(chunk)].tolist()
         groups = [_groups(int(texts.lengths[index])) for index in indices]
         shortened = _leave_out(texts, indices, groups)
         labels = np.repeat(best[indices], [len(sizes) for sizes in groups])

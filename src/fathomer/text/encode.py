@@ -97,27 +97,24 @@ def plan_batches(
     order.
     """
     if shuffle is None:
-        yield from fill_batches(np.argsort(-lengths, kind="stable"), lengths, budget)
+        yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget)
         return
     order = shuffle.permutation(len(lengths))
     pool = max(1, round(_POOL * budget / max(1.0, lengths.sum() / max(1, len(lengths)))))
     plan: list[list[int]] = []
     for start in range(0, len(order), pool):
         by_length = sorted(order[start : start + pool], key=lengths.__getitem__)
-        plan.extend(fill_batches(by_length, lengths, budget))
+        plan.extend(_fill(by_length, lengths, budget))
     for number in shuffle.permutation(len(plan)):
         yield plan[number]
 
 
-def fill_batches(
-    order: Iterable[int], costs: NDArray[np.int64], budget: int
-) -> Iterator[list[int]]:
-    """Group texts in this order until their costs reach the budget; one alone may cost more."""
+def _fill(order: Iterable[int], lengths: NDArray[np.int64], budget: int) -> Iterator[list[int]]:
     batch: list[int] = []
     words = 0
     for index in order:
         # An empty text counts as one word, so that a batch of empty texts is bounded, too.
-        cost = max(1, int(costs[index]))
+        cost = max(1, int(lengths[index]))
         if batch and words + cost > budget:
             yield batch
             batch, words = [], 0
