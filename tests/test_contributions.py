@@ -92,6 +92,17 @@ def test_certain_answers_have_finite_contributions():
     assert max(word.contribution for word in prediction.words) > 1
 
 
+def test_texts_in_several_chunks_have_the_same_contributions(monkeypatch):
+    predictor = Predictor(tiny_artifact())
+    texts = ["", "a film", "The film was lovely, great and good.", "", "bad", "a dull film"]
+    whole = predictor.predict(texts, contributions=True)
+    monkeypatch.setattr("fathomer.contributions._CHUNK_WORDS", 10)
+    chunked = predictor.predict(texts, contributions=True)
+    for one, other in zip(whole, chunked, strict=True):
+        expected = [word.contribution for word in one.words]
+        assert [word.contribution for word in other.words] == pytest.approx(expected, abs=1e-4)
+
+
 def test_long_texts_are_explained_by_groups_of_words():
     recipe = TINY.updated({"text": {"max_words": 2000}, "train": {"epochs": 1}})
     predictor = Predictor(fit(tiny_examples(), recipe).artifact)

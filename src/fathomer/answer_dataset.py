@@ -170,7 +170,7 @@ def _answered(
         _read_chunks,  # type: ignore[arg-type]
         batch_size=1,
         fn_kwargs={"tables": tables},
-        num_cpus=0,  # reading takes little time beside answering
+        num_cpus=0,  # reading takes little time compared with answering
         compute=TaskPoolStrategy(size=_helpers(workers)),
     )
     parts = chunks.map_batches(

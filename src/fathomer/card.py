@@ -161,7 +161,7 @@ classifier = pipeline("text-classification", model="path/to/this/folder")
 ## Limitations
 
 The model knows only the labels above. {assigns},
-even if the text is in another language or about something else than the training data.
+even if the text is in another language or on another subject than the training data.
 It reads the first {max_words:,} words of a text and ignores the rest.
 The scores apply to texts similar to those they were measured on.
 """

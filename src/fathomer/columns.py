@@ -51,6 +51,16 @@ def checked_pairs(X: Any, y: Any) -> tuple[list[str], NDArray[Any]]:
     return texts, labels
 
 
+def checked_validation(validation: Any) -> tuple[list[str], NDArray[Any]]:
+    """Return the texts and labels of a pair, or of a table with both columns."""
+    if column_names(validation):
+        return checked_pairs(validation, None)
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        kind = type(validation).__name__
+        raise TypeError(f"validation must be a pair (texts, labels) or a table, not this {kind}")
+    return checked_pairs(*validation)
+
+
 def checked_labels(labels: Iterable[Any]) -> Any:
     """Return a column of labels as an array or a list; raise an error if any is missing or a list."""
     labels = single_column(labels, "label")

@@ -1,13 +1,13 @@
 """How much each word supports the answer: the log odds with the word minus those without it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathomer.model.inference import Classified
-from fathomer.text.encode import EncodedTexts
+from fathomer.text.encode import EncodedTexts, plan_batches
 
 MAX_OCCLUSIONS = 200
 """In a text with more words, neighbouring words are left out together."""
@@ -41,7 +41,10 @@ def find_contributions(
     found = np.zeros(len(texts.ids))
     best = answers.labels
     with_words = _log_odds(answers.log_probabilities, best, multi_label=multi_label)
-    for indices in _chunks(texts.lengths):
+    not_empty = np.flatnonzero(texts.lengths)
+    costs = np.array([words_read(count) for count in texts.lengths[not_empty].tolist()])
+    for chunk in plan_batches(costs, budget=_CHUNK_WORDS):
+        indices = not_empty[np.sort(chunk)].tolist()
         groups = [_groups(int(texts.lengths[index])) for index in indices]
         shortened = _leave_out(texts, indices, groups)
         labels = np.repeat(best[indices], [len(sizes) for sizes in groups])
@@ -76,21 +79,6 @@ def _groups(count: int) -> list[int]:
     number = min(count, MAX_OCCLUSIONS)
     cuts = [count * place // number for place in range(number + 1)]
     return [end - start for start, end in pairwise(cuts)]
-
-
-def _chunks(lengths: NDArray[np.int64]) -> Iterator[list[int]]:
-    """Group the texts that have words, so that few shortened texts are in memory at a time."""
-    chunk: list[int] = []
-    words = 0
-    for index in np.flatnonzero(lengths).tolist():
-        count = int(lengths[index])
-        if chunk and words + words_read(count) > _CHUNK_WORDS:
-            yield chunk
-            chunk, words = [], 0
-        chunk.append(index)
-        words += words_read(count)
-    if chunk:
-        yield chunk
 
 
 def _leave_out(texts: EncodedTexts, indices: list[int], groups: list[list[int]]) -> EncodedTexts:

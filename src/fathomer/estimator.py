@@ -16,7 +16,7 @@ from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from fathomer.artifact import Artifact
-from fathomer.columns import checked_pairs, checked_texts, column_names
+from fathomer.columns import checked_pairs, checked_texts, checked_validation
 from fathomer.config import Recipe
 from fathomer.data.datasets import find_vectors
 from fathomer.data.examples import Example, Examples
@@ -104,9 +104,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         per text: a teacher's probabilities of the labels, in the order of ``numpy.unique(y)``.
         """
         texts, labels = checked_pairs(X, y)
-        held_out = None
-        if validation is not None:
-            held_out = _examples(*_validation_pairs(validation))
+        held_out = None if validation is None else _examples(*checked_validation(validation))
         first: Predictor | None = getattr(self, "predictor_", None) if self.warm_start else None
         start = first.artifact if first else None
         examples = self._weighted(texts, labels, sample_weight, soft_labels)
@@ -156,8 +154,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the most probable label of each text."""
-        probabilities = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
         return best
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
@@ -186,9 +183,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Load a saved model; numeric and boolean labels get their type back."""
         artifact = Artifact.load(Path(folder))
         if artifact.recipe.model.multi_label:
-            raise ArtifactError(
-                f"{folder}: the model gives several labels per text; use fathomer.load"
-            )
+            raise ArtifactError(f"{folder}: gives several labels per text; use fathomer.load")
         changed = artifact.recipe.changed_values()
         for name in ("vocab_size", "num_labels", "fixed_words"):  # derived from the data
             changed.pop(f"model.{name}", None)
@@ -294,16 +289,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for name, content in state["predictor_"].items():
                     Path(folder, name).write_bytes(content)
                 self.predictor_ = Predictor(Artifact.load(Path(folder)))
-
-
-def _validation_pairs(validation: Any) -> tuple[list[str], NDArray[Any]]:
-    """Return the texts and labels of a pair, or of a table with both columns."""
-    if column_names(validation):
-        return checked_pairs(validation, None)
-    if not isinstance(validation, tuple | list) or len(validation) != 2:
-        kind = type(validation).__name__
-        raise TypeError(f"validation must be a pair (texts, labels) or a table, not this {kind}")
-    return checked_pairs(*validation)
 
 
 def _examples(texts: list[str], labels: NDArray[Any]) -> Examples:

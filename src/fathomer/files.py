@@ -107,7 +107,7 @@ def _put_in_place(fresh: Path, folder: Path, contents: Mapping[str, bytes]) -> b
     if not folder.exists():
         fresh.rename(folder)
         return True
-    if Path.cwd().is_relative_to(folder):  # whoever is in the folder would be left in the old one
+    if Path.cwd().is_relative_to(folder):  # this process would be left in the old one
         return False
     others = [path for path in folder.iterdir() if path.name not in contents]
     try:

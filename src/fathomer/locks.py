@@ -17,7 +17,7 @@ except ImportError:  # Windows has no such locks
 def locked(path: Path) -> Iterator[None]:
     """Lock a file or folder that is going to be written; raise an error if another process has it.
 
-    The lock is a file beside ``path``. It ends with the process, even if that is killed.
+    The lock is a file next to ``path``. It ends with the process, even if that is killed.
     """
     target = Path(os.path.realpath(path))
     lock = target.with_name(f".{target.name}.lock")
@@ -40,7 +40,7 @@ def _lock(lock: Path, path: Path, stack: ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConfigError(
-            f"{path}: another process is writing it; wait for its end, or choose another name"
+            f"{path}: another process is writing it; wait until it has finished, or choose another name"
         ) from None
     if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(file.fileno())):
         _lock(lock, path, stack)  # the other process has just deleted it

@@ -15,7 +15,7 @@ class Word(NamedTuple):
     """A word of a text, the depth at which it was read, and how much it supports the answer."""
 
     text: str
-    """The word as it stands in the text: ``text[start:end]``."""
+    """The word as written in the text: ``text[start:end]``."""
     start: int
     """Position of its first character."""
     end: int

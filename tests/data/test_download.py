@@ -64,16 +64,6 @@ def server(monkeypatch):
         thread.join()
 
 
-class Bar:
-    """A progress bar that counts bytes."""
-
-    def start(self, total):
-        self.total, self.seen = total, 0
-
-    def update(self, size):
-        self.seen += size
-
-
 def message(download, **options) -> str:
     """Return the one-line error of a failed download, which leaves nothing behind."""
     with pytest.raises(FathomerError) as caught:
@@ -85,11 +75,11 @@ def message(download, **options) -> str:
 
 
 def test_a_file_is_verified_and_its_progress_shown(server, tmp_path):
-    bar = Bar()
+    reports = []
     download = Download(tmp_path / "c" / "a.txt", f"{server.url}a.txt", SHA256)
-    assert fetch(download, bar=bar) == download.path
+    assert fetch(download, report=lambda *told: reports.append(told)) == download.path
     assert download.path.read_bytes() == CONTENT
-    assert bar.total == bar.seen == len(CONTENT)
+    assert (reports[0], reports[-1]) == ((0, len(CONTENT)), (len(CONTENT), len(CONTENT)))
     assert [path.name for path in download.path.parent.iterdir()] == ["a.txt"]
 
 
@@ -120,13 +110,13 @@ def test_a_download_that_keeps_breaking_leaves_nothing(server, tmp_path):
 
 
 def test_ctrl_c_leaves_nothing(server, tmp_path):
-    class Impatient(Bar):
-        def update(self, size):
+    def interrupt(received, total):
+        if received:
             raise KeyboardInterrupt
 
     download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
     with pytest.raises(KeyboardInterrupt):
-        fetch(download, bar=Impatient())
+        fetch(download, report=interrupt)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,13 +134,12 @@ def test_the_folder_of_a_killed_download_is_deleted_in_time(server, tmp_path, ag
 def test_two_downloads_at_the_same_time_do_not_interfere(server, tmp_path):
     download = Download(tmp_path / "a.txt", f"{server.url}a.txt", SHA256)
 
-    class Interrupted(Bar):
-        def start(self, total):
-            super().start(total)
+    def fetch_again(received, total):
+        if not received:
             fetch(download)  # another process, while this one has nothing yet
             download.path.unlink()
 
-    assert fetch(download, bar=Interrupted(), retries=0).read_bytes() == CONTENT
+    assert fetch(download, report=fetch_again, retries=0).read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 

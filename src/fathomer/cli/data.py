@@ -70,12 +70,7 @@ def _row(corpus: "Corpus", data_dir: Path) -> dict[str, Any]:
         "test": corpus.sizes.test,
         "folds": corpus.folds,
         **_lengths(corpus.words),
-        "published": {
-            "train": corpus.paper.train,
-            "test": corpus.paper.test,
-            "average_words": corpus.paper.average_words,
-            "longest_words": corpus.paper.longest_words,
-        },
+        "published": corpus.paper.counts(),
         "present": is_present(corpus, data_dir),
         "page": corpus.page,
         "terms": corpus.terms,
@@ -196,8 +191,8 @@ def get(name: Name, data_dir: DataDir = None, as_json: Json = False) -> None:
         messages.print(f"terms: {wanted.terms}", highlight=False)
         downloads = downloads_of(wanted, data_folder(data_dir))
     for download in downloads:
-        with progress_bar(messages, download.path.name) as bar:
-            fetch(download, bar=bar)
+        with progress_bar(messages, download.path.name) as report:
+            fetch(download, report=report)
     files = [str(download.path) for download in downloads]
     if as_json:
         print_json({"name": name, "files": files})

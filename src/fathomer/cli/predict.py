@@ -45,7 +45,7 @@ def predict(
     ] = "-",
     depths: Annotated[bool, typer.Option("--depths", help="Add the words and depths.")] = False,
     abstain_below: Annotated[
-        float, typer.Option(metavar="P", help="Give no label that is less probable than this.")
+        float, typer.Option(metavar="P", help="Leave out labels that are less probable than this.")
     ] = 0.0,
     out: Annotated[
         str | None,

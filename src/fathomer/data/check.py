@@ -57,12 +57,7 @@ def check_corpus(corpus: Corpus, data_dir: Path, *, vectors: Path | None = None)
     report = _count(corpus.name, parts, folds=corpus.folds, vectors=vectors)
     known = [file["checksum_ok"] for file in files if file["checksum_ok"] is not None]
     report |= {"checksum_ok": all(known) if known else None, "files": files}
-    report["published"] = {
-        "train": corpus.paper.train,
-        "test": corpus.paper.test,
-        "average_words": corpus.paper.average_words,
-        "longest_words": corpus.paper.longest_words,
-    }
+    report["published"] = corpus.paper.counts()
     report["warnings"] = list(_warnings(corpus, report))
     return report
 

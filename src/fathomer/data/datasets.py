@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -35,11 +35,15 @@ class PaperFigures:
     """A row of the paper's Table 1."""
 
     title: str
-    average_words: int
-    longest_words: int
     train: int
     test: int | None = None
     """``None`` where the paper used cross-validation."""
+    average_words: int
+    longest_words: int
+
+    def counts(self) -> dict[str, int | None]:
+        """Return the numbers by name."""
+        return {name: value for name, value in asdict(self).items() if name != "title"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,7 @@ class Corpus:
 
     @property
     def unlabelled_file(self) -> CorpusFile | None:
-        """The file of unlabelled texts, with some label, which means nothing."""
+        """The file of unlabelled texts; its label is only a placeholder."""
         if not self.unlabelled:
             return None
         train = self.files[0].name.removesuffix(".train")

@@ -12,12 +12,12 @@ import tarfile
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -34,14 +34,8 @@ ABANDONED = 3600
 """Seconds without a new byte after which a hidden folder is abandoned, well above ``TIMEOUT``."""
 
 
-class ProgressBar(Protocol):
-    """A progress bar for the bytes of a download."""
-
-    def start(self, total: int) -> None:
-        """Start, or start again, with a total of 0 if it is unknown."""
-
-    def update(self, size: int) -> None:
-        """Add ``size`` received bytes."""
+Report = Callable[[int, int], None]
+"""A function that is told the number of bytes received so far, and of all, which is 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +90,7 @@ def downloads_of(wanted: Corpus | PretrainedVectors, data_dir: Path) -> list[Dow
 
 
 def fetch(
-    download: Download, *, bar: ProgressBar | None = None, retries: int | None = None
+    download: Download, *, report: Report = lambda *_: None, retries: int | None = None
 ) -> Path:
     """Download a file unless it is already present, and return its path."""
     import pooch
@@ -113,7 +107,7 @@ def fetch(
             urls={name: download.url},
             retry_if_failed=RETRIES if retries is None else retries,
         )
-        received = registry.fetch(name, downloader=partial(_receive, bar=bar))
+        received = registry.fetch(name, downloader=partial(_receive, report=report))
         if not download.holds_members(Path(received)):
             raise DataError(
                 f"{download.url} is not the expected archive (a file in it has another sha256); "
@@ -123,7 +117,7 @@ def fetch(
     return download.path
 
 
-def _receive(url: str, target: str, _: Any, *, bar: ProgressBar | None) -> None:
+def _receive(url: str, target: str, _: Any, *, report: Report) -> None:
     """Download a URL to a file; unlike pooch's own downloader, always close the connection."""
     import requests
 
@@ -132,12 +126,11 @@ def _receive(url: str, target: str, _: Any, *, bar: ProgressBar | None) -> None:
         Path(target).open("wb") as file,
     ):
         response.raise_for_status()
-        if bar:
-            bar.start(int(response.headers.get("Content-Length", 0)))
+        total = int(response.headers.get("Content-Length", 0))
+        report(0, total)
         for block in response.iter_content(1 << 16):
             file.write(block)
-            if bar:
-                bar.update(len(block))
+            report(file.tell(), total)
 
 
 @contextmanager
@@ -206,23 +199,11 @@ def _reason(error: Exception) -> str:
     }.get(type(error).__name__, type(error).__name__)
 
 
-class _TerminalBar:
-    """A progress bar drawn by rich."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._task = progress, progress.add_task("")
-
-    def start(self, total: int) -> None:
-        self._progress.reset(self._task, total=total or None)
-
-    def update(self, size: int) -> None:
-        self._progress.update(self._task, advance=size)
-
-
 @contextmanager
-def progress_bar(console: Console, name: str) -> Iterator[ProgressBar]:
+def progress_bar(console: Console, name: str) -> Iterator[Report]:
     """Open a progress bar, which is drawn only in a terminal."""
     columns = (TextColumn(name), BarColumn(bar_width=24), DownloadColumn(), TimeRemainingColumn())
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        yield _TerminalBar(progress)
+        task = progress.add_task("")
+        yield lambda received, total: progress.update(task, completed=received, total=total or None)

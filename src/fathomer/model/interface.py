@@ -156,8 +156,10 @@ def checked_depths(depths: Tensor, batch: WordBatch, config: ModelConfig) -> Int
     return depths.long()
 
 
-def checked_cap(max_depth: int, config: ModelConfig) -> int:
-    """Return a cap on the depths, after checking that it lies in 1..max_depth."""
+def capped(depths: Tensor, max_depth: int | None, config: ModelConfig) -> Int[Tensor, " N"]:
+    """Limit depths to ``max_depth``, if it is given; it must be one of the model's depths."""
+    if max_depth is None:
+        return depths
     if not 1 <= max_depth <= config.max_depth:
         raise DepthError(f"max_depth {max_depth}; use 1..{config.max_depth}")
-    return max_depth
+    return depths.clamp(max=max_depth)

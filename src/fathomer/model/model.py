@@ -1,9 +1,9 @@
 """The Depth-Adaptive Graph Recurrent Network (Liu et al., 2020), as the paper writes it.
 
 Sections 2 and 3 of the paper in order, one line or one function per equation, in plain PyTorch. This
-version is used for training, and is the reference for the inference engine in ``fast/``. It is sparse
-by construction: words are sorted by depth, so those still running in a layer are a prefix of the
-rows, and a word that has stopped takes part in no matrix product.
+version trains, and is the reference for the inference engine in ``fast/``. It is sparse by construction:
+words are sorted by depth, so those still running in a layer are a prefix of the rows, and a word that
+has stopped takes part in no matrix product.
 
 docs/equations.md lists where it departs from the paper and what was decided where the paper is
 silent. The main departures: Eq. (6) has no ``b_2``, which could not learn, unless depth is supervised;
@@ -24,11 +24,11 @@ from fathomer.config import DepthSelection, ModelConfig
 from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.initialise import initialise
-from fathomer.model.interface import Network, Output, checked_cap, checked_depths
+from fathomer.model.interface import Network, Output, capped, checked_depths
 from fathomer.model.lstm import BiLSTM
 from fathomer.model.ngrams import NgramRegression
 from fathomer.model.positions import Positions, sinusoids
-from fathomer.model.products import SharedWeight
+from fathomer.model.products import LayerWeights, SharedWeight
 
 # Section 2: the S-LSTM
 
@@ -40,16 +40,6 @@ class States(NamedTuple):
     c: Float[Tensor, "N+1 H"]
     g: Float[Tensor, "B H"]
     c_g: Float[Tensor, "B H"]
-
-
-class LayerWeights(NamedTuple):
-    """The matrices that every layer uses."""
-
-    window: SharedWeight
-    node: SharedWeight
-    """V of Eq. (2), then W of Eq. (3): both are multiplied with ``g``."""
-    node_mean: SharedWeight
-    node_word: SharedWeight
 
 
 class SLSTM(nn.Module):
@@ -109,10 +99,7 @@ class SLSTM(nn.Module):
         depth_embedding: Float[Tensor, "L inner"],
         depths: Int[Tensor, " N"],
     ) -> Float[Tensor, "N gates"]:
-        """Return U x of Eq. (2) for the tokens of Eq. (13), the same in every layer.
-
-        The products are taken once for each distinct word and for each depth.
-        """
+        """Return U x of Eq. (2) for the tokens of Eq. (13), in parts per distinct word and per depth."""
         word, depth = torch.split(self.token.weight, [tokens.shape[1], depth_embedding.shape[1]], 1)
         by_word = SharedWeight(word).product(tokens)
         by_depth = SharedWeight(depth).product(depth_embedding)
@@ -121,13 +108,9 @@ class SLSTM(nn.Module):
     def first_layer(
         self, inner: Float[Tensor, "N inner"], h: Float[Tensor, "N+1 H"], window: SharedWeight
     ) -> tuple[Float[Tensor, "N+1 Z"], SharedWeight]:
-        """Return the rows of the first window product and its matrix.
-
-        ``h`` is a linear map of ``inner``. Folding that map into ``W`` gives the same result, and a
-        smaller product where there are enough words to make up for the folding.
-        """
+        """Return rows and matrix of the first window product, folded with the linear map to ``h``."""
         size, width = self.hidden_size, inner.shape[1] + 1
-        if len(inner) * (size - width) <= size * width:
+        if len(inner) * (size - width) <= size * width:  # too few words to make up for the folding
             return h, window
         ones = functional.pad(inner, (0, 1), value=1.0)  # for the bias of the map
         return functional.pad(ones, (0, 0, 0, 1)), SharedWeight(self.folded_window())
@@ -184,10 +167,7 @@ class SLSTM(nn.Module):
         return o.sigmoid() * c_g.tanh(), c_g
 
 
-# Section 3.1, the token representation of Eq. (4), is in embedding.py.
-
-# Section 3.2, the sequential module: the BiLSTM of Eq. (5) is in lstm.py, its alternatives in
-# positions.py.
+# Sections 3.1 and 3.2: Eq. (4) is in embedding.py, Eq. (5) in lstm.py, its alternatives in positions.py.
 
 # Section 3.3: depth-adaptive mechanism
 
@@ -222,8 +202,7 @@ def select_depths(
 ) -> Int[Tensor, " N"]:
     """Select a depth in 1..L for each word; class ``j = 0..L-1`` means ``j + 1`` steps.
 
-    ``sample`` adds the noise of ``how="gumbel"``. The temperature of Eq. (10) tends to zero, where Eq. (11) is
-    one-hot, so the selection is the argmax whatever the temperature.
+    ``sample`` adds the noise of Eq. (10); Eq. (11) has the same argmax whatever its temperature.
     """
     logits = logits.detach()
     if how == "full":
@@ -241,11 +220,8 @@ def select_depths(
 
 
 def pool_words(words: Float[Tensor, "N H"], batch: WordBatch) -> Float[Tensor, "B 2*H"]:
-    """Return ``[max ; mean]`` over the words of each text; the caller applies a ReLU.
-
-    The maximum starts at zero, which changes nothing under a ReLU and gives empty texts a value.
-    """
-    start = words.new_zeros(batch.num_texts, words.shape[1])
+    """Return ``[max ; mean]`` over the words of each text; the caller applies a ReLU."""
+    start = words.new_zeros(batch.num_texts, words.shape[1])  # of the maximum; the ReLU ignores it
     text_of = batch.text_of[:, None].expand_as(words)
     highest = start.scatter_reduce(0, text_of, words, "amax")
     sums = start.index_add(0, batch.text_of, words)
@@ -313,13 +289,10 @@ class DepthAdaptiveNetwork(Network):
         max_depth: int | None,
     ) -> Int[Tensor, " N"]:
         """Return the forced depths, or else the selected ones, at most ``max_depth``."""
-        if forced is None:
-            depths = select_depths(logits, how=self.config.depth, sample=self.training)
-        else:
-            depths = checked_depths(forced, batch, self.config)
-        return (
-            depths if max_depth is None else depths.clamp(max=checked_cap(max_depth, self.config))
-        )
+        if forced is not None:
+            return capped(checked_depths(forced, batch, self.config), max_depth, self.config)
+        depths = select_depths(logits, how=self.config.depth, sample=self.training)
+        return capped(depths, max_depth, self.config)
 
     @property
     def word_vectors(self) -> nn.Embedding:

@@ -8,7 +8,7 @@ backward pass; what follows them is float32.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -50,6 +50,16 @@ class SharedWeight:
         """Return ``x @ weight.T``."""
         found: Tensor = _Product.apply(x, self.factor, self.uses)  # type: ignore[no-untyped-call]
         return found
+
+
+class LayerWeights(NamedTuple):
+    """The matrices of the S-LSTM that every layer uses."""
+
+    window: SharedWeight
+    node: SharedWeight
+    """V of Eq. (2), then W of Eq. (3): both are multiplied with ``g``."""
+    node_mean: SharedWeight
+    node_word: SharedWeight
 
 
 Uses = list[tuple[Tensor, Tensor]]

@@ -32,7 +32,7 @@ LEARNING_RATE = 0.05
 MARK = "="
 """Put before every word, so that none looks like a label or an end of line to fastText."""
 OPTIONS, WORDS, TABLE = "options.json", "words.txt", "table.npy"
-"""Files in the folder of a training."""
+"""Files that the two processes exchange."""
 
 
 @dataclass(frozen=True, kw_only=True)

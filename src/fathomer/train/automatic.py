@@ -1,4 +1,4 @@
-"""Settings that follow from the data, for a training without a recipe.
+"""Settings that follow from the data, for training without a recipe.
 
 The rule was found on held-out parts of Amazon-16, MR and TREC (docs/log.md). docs/settings.md shows
 it as a table.
@@ -21,7 +21,7 @@ SAMPLE = 1000
 """Texts whose words are counted for the average."""
 STEPS_PER_EPOCH = 200
 STEPS = 2000
-"""Steps of a training that is neither very small nor very large."""
+"""Optimiser steps in all epochs together, within the limits of epochs and batches below."""
 SHORT_TEXTS = 15
 """With fewer words per text, dropout is lower, and there are more steps."""
 STEPS_OF_SHORT = 2800

@@ -1,4 +1,4 @@
-"""Target depths for ``depth="supervised"``: how deep each word of the training texts is to be read.
+"""Target depths for ``depth="supervised"``: how deep each word of the training texts should be read.
 
 A target scores the words, by type or in context. The words are then ranked by score, and a truncated
 geometric distribution turns ranks into depths: many words are shallow, few are deep, and the average

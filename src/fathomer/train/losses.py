@@ -7,7 +7,7 @@ from torch.nn import functional
 from fathomer.config import TrainConfig
 
 DEPTH_WEIGHT = 0.5
-"""Weight of the loss of supervised depths, beside the loss of the labels."""
+"""Weight of the loss of supervised depths, relative to the loss of the labels."""
 DEPTH_NOISE = 0.2
 """Share of the words that take a random depth in training, if depth is supervised: the model then
 answers well at other depths too."""

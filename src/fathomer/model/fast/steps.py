@@ -52,17 +52,8 @@ class Terms(NamedTuple):
     rows: Int[Tensor, "N 3"]
 
 
-def product_blocks(rows: int) -> Iterator[slice]:
-    """Split rows into blocks for the matrix product."""
-    return _blocks(slice(0, rows), PRODUCT_BLOCK)
-
-
-def gate_blocks(rows: slice) -> Iterator[slice]:
-    """Split rows into blocks for the gates."""
-    return _blocks(rows, BLOCK)
-
-
-def _blocks(rows: slice, size: int) -> Iterator[slice]:
+def blocks(rows: slice, size: int) -> Iterator[slice]:
+    """Split rows into blocks."""
     starts = range(rows.start, rows.stop, size)
     return (slice(start, min(start + size, rows.stop)) for start in starts)
 
@@ -150,10 +141,10 @@ class AdaptiveSteps:
         """Write the next states of the running words to ``h`` and ``c``, Eq. (2)."""
         table = self.terms.table
         self.write_from_sentence(table[len(table) - len(self.g) :])
-        for rows in product_blocks(len(h)):
+        for rows in blocks(slice(0, len(h)), PRODUCT_BLOCK):
             sums = functional.embedding_bag(self.terms.rows[rows], table, mode="sum")
             self.add_window_product(sums, rows, first=first)
-            for part in gate_blocks(rows):
+            for part in blocks(rows, BLOCK):
                 inside = slice(part.start - rows.start, part.stop - rows.start)
                 self.word_gates(sums[inside], part, h[part], c[part])
 
@@ -214,7 +205,7 @@ class AdaptiveSteps:
         f_g, o = of_node.chunk(2, 1)
         total = f_g.exp()
         weighted = total * self.c_g
-        for rows in gate_blocks(slice(0, len(self.from_word))):
+        for rows in blocks(slice(0, len(self.from_word)), BLOCK):
             from_word = self.from_word[rows]
             f_i = self.spread(sums[:, :size], rows)
             f_i = torch.add(f_i, from_word, out=self.row_buffer[: len(from_word)])
