@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,22 @@ def test_a_file_with_the_name_of_a_recipe_is_not_read_as_one(run, data, tmp_path
 def test_the_suggested_command_overwrites_no_model(run, data, tmp_path):
     (tmp_path / "model").mkdir()
     assert run("check", data)[1].endswith("\nfathomer train data.csv --out model-2\n")
+
+
+def test_in_a_terminal_the_suggested_command_fits_and_can_be_copied(run, tmp_path, monkeypatch):
+    rows = [f"a {word} thing {n},{word}\n" for n in range(30) for word in ("good", "bad")]
+    content = "Review Text,The Sentiment\n" + "".join(rows)
+    (tmp_path / "reviews of the shop.csv").write_text(content, encoding="utf-8")
+    (tmp_path / "test.csv").write_text(content, encoding="utf-8")
+    command = ("check", "reviews of the shop.csv", "--test", "test.csv")
+    _, out, _ = run(*command)
+    plain = out.splitlines()[-1]
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = run(*command)[1].partition("train with:\n")[2]
+    assert max(map(len, shown.splitlines())) <= 80 < len(plain)
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(plain)
+    assert [line.split()[0] for line in shown.splitlines()[1:]] == ["--text-column"]
 
 
 def test_long_lists_of_labels_are_shortened(run, tmp_path):

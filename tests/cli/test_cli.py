@@ -1,5 +1,7 @@
 """The command line as a whole: help, mistakes, moved commands, Ctrl-C."""
 
+import sys
+
 import pytest
 
 from fathomer.cli import app
@@ -119,6 +121,19 @@ def test_a_mistake_is_one_clear_line(run, model, data, tmp_path, arguments, part
     assert "Traceback" not in err
     assert (code, out) == (2, "")
     assert not (tmp_path / "new").exists()
+
+
+def test_in_a_terminal_a_mistake_is_broken_between_words(run, data, tmp_path, monkeypatch):
+    command = ("train", "reviews.csv", "--out", "new")
+    header = "identifier of the review,title of the review,review text,sentiment"
+    (tmp_path / "reviews.csv").write_text(f"{header}\n1,A,good,positive\n", encoding="utf-8")
+    _, _, plain = run(*command)
+    assert plain.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    _, _, shown = run(*command)
+    assert max(map(len, shown.splitlines())) <= 80 < len(plain)
+    assert shown.split() == plain.split()
 
 
 def test_a_programming_error_is_loud(run, monkeypatch, model):

@@ -38,7 +38,7 @@ def test_a_header_alone_is_not_enough(message):
 
 
 def test_a_missing_column_is_reported_with_the_columns_found(message):
-    hint = "name yours with --label-column"
+    hint = "name yours with --label-column (fathomer check suggests how)"
     header = f"{hint}, or add a header if there is none"
     assert message("r.csv", "words,label\n").endswith(
         "no column 'text' in the header ('words', 'label'); name yours with --text-column, "

@@ -80,6 +80,7 @@ def test_findings_have_a_count_and_the_first_lines():
         (("a text", "ugly"), "rare_labels", "warning"),
         (("a text", "NaN"), "missing_label", "warning"),
         (("a text", "n/a"), "missing_labels", "warning"),
+        (("a text", "None"), "missing_labels", "warning"),
     ],
 )
 def test_one_odd_row_is_found_in_its_line(row, problem, level):

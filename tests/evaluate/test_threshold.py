@@ -194,7 +194,7 @@ def test_training_reports_the_effect_of_calibration(run, tmp_path):
     command = ("train", "data.csv", "--out", "m", "--recipe", "tiny.toml", "--overwrite")
     command += ("--epochs", "1")
     _, out, _ = run(*command)
-    assert "\nheld out, calibrated: error 0." in out
+    assert "\ncalibrated: loss 0." in out
     _, out, _ = run(*command, "--held-out", "few.csv")
     assert "\nnot calibrated: only 12 held-out texts, 50 are needed\n" in out
     code, out, err = run(*command, "--held-out", "one.csv")

@@ -18,7 +18,13 @@ from fathomer.cli.options import (
     Test,
     TextColumn,
 )
-from fathomer.cli.output import print_json, print_line, print_table, print_wrapped
+from fathomer.cli.output import (
+    print_command,
+    print_json,
+    print_line,
+    print_table,
+    print_wrapped,
+)
 from fathomer.cli.settings import vectors_suggestion
 from fathomer.config import TextConfig
 
@@ -114,7 +120,8 @@ def _print(report: dict[str, Any]) -> None:
         print_line("no problems found")
     if report["command"]:
         suggestion = f"\n{report['suggestion']}\n" if report["suggestion"] else ""
-        print_line(f"{suggestion}\ntrain with:\n{report['command']}")
+        print_line(f"{suggestion}\ntrain with:")
+        print_command(report["command"])
 
 
 def _where(found: dict[str, Any]) -> str:

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +64,32 @@ def print_line(line: str) -> None:
     typer.echo(visible(line))
 
 
-def print_wrapped(line: str) -> None:
-    """Print a line of the result; in a terminal, break it between words."""
-    from rich.console import Console
+def print_wrapped(line: str, *, err: bool = False) -> None:
+    """Print a line of the result, or an error; in a terminal, break it between words."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False)
+    typer.echo(visible(line), err=err)
 
-    console = Console(highlight=False, markup=False)
-    if console.is_terminal:
-        line = textwrap.fill(line, console.width, subsequent_indent="  ", break_long_words=False)
-    print_line(line)
+
+def print_command(command: str) -> None:
+    """Print a shell command; in a terminal, continue a long one on the next line, before an option."""
+    if not sys.stdout.isatty():
+        print_line(command)
+        return
+    room = shutil.get_terminal_size().columns - len(" \\")
+    parts: list[list[str]] = [[]]
+    for word in shlex.split(command):
+        if word.startswith("--"):
+            parts.append([])
+        parts[-1].append(word)
+    lines = [shlex.join(parts[0])]
+    for part in map(shlex.join, parts[1:]):
+        if len(f"{lines[-1]} {part}") <= room:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"  {part}")
+    print_line(" \\\n".join(lines))
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 import typer.core
 
-from fathomer.cli.output import visible
+from fathomer.cli.output import print_wrapped
 from fathomer.errors import FathomerError
 
 # Base class of all usage errors; newer versions of typer vendor their own click.
@@ -67,7 +67,7 @@ def _set_encoding(stream: Any) -> None:
 
 
 def _fail(message: str) -> int:
-    typer.echo(f"fathomer: {visible(' '.join(message.split()))}", err=True)
+    print_wrapped(f"fathomer: {' '.join(message.split())}", err=True)
     return 2
 
 

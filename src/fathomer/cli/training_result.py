@@ -144,6 +144,7 @@ def _calibration_line(found: dict[str, Any]) -> str:
     if found["reason"]:
         return f"not calibrated: {found['reason']}"
     return (
-        f"held out, calibrated: error {found['error_before']:.3f} -> "
-        f"{found['error_after']:.3f} (temperature {found['temperature']:.2f})"
+        f"calibrated: loss {found['loss_before']:.4f} -> {found['loss_after']:.4f}, error "
+        f"{found['error_before']:.3f} -> {found['error_after']:.3f} "
+        f"(temperature {found['temperature']:.2f})"
     )

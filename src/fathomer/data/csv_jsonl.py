@@ -170,6 +170,8 @@ def find_column(path: Path, wanted: str, columns: Sequence[str], line: int, *, f
         problem, advice = f"{len(places)} columns {wanted!r}", "rename all but one"
     else:
         problem, advice = f"no column {wanted!r}", f"name yours with {flags}"
+        if "--label-column" in flags:
+            advice = f"{advice} (fathomer check suggests how)"
         if not is_json:
             advice = f"{advice}, or add a header if there is none"
     raise file_error(path, f"{problem} in the {holder} ({shown}); {advice}", line)

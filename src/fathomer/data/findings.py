@@ -25,7 +25,7 @@ FEW_TEXTS = 100
 IMBALANCE = 10
 """Largest ratio between the counts of two labels that is not worth a warning."""
 
-_MISSING = {*MISSING_LABELS, "n/a", "na", "?"}
+_MISSING = {*MISSING_LABELS, "n/a", "na", "none", "?"}
 
 
 @dataclass(frozen=True)
