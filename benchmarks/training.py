@@ -1,6 +1,6 @@
 """The training benchmark: one process, one process with several threads, and several processes.
 
-Every case trains the same network on the same batches in processes of its own, started anew in every
+Every case trains the same network on the same texts in processes of its own, started anew in every
 round. The cases take turns, as the speed of a machine varies over time.
 """
 
@@ -22,11 +22,12 @@ from benchmarks.workloads import IMDB, draw_words, word_names
 from fathomer.config import Recipe
 from fathomer.data.examples import Example, Examples
 from fathomer.errors import TrainingError
+from fathomer.text.encode import plan_batches
 from fathomer.train.checkpoint import TrainingState
 from fathomer.train.follow import receive_run, send_run
 from fathomer.train.loop import train_steps
 from fathomer.train.prepare import prepare
-from fathomer.train.processes import ProcessGroup, join_processes
+from fathomer.train.processes import ProcessGroup, divide, join_processes
 
 ROOT = Path(__file__).parents[1]
 WARM_UP = 3
@@ -92,10 +93,25 @@ def measure_training(
         "ratios": {
             "processes / one process": round(middle[processes] / middle[one], 3),
             "processes / threads": round(middle[processes] / middle[threads], 3),
+            "whole texts allow": round(largest_ratio(plan, number), 3),
         },
         "plan": asdict(plan),
         "machine": describe_machine(),
     }
+
+
+def largest_ratio(plan: TrainingPlan, number: int) -> float:
+    """Return how many times as fast processes can be at most, by counting the words of the busiest.
+
+    A text is not divided, so a step takes as long as the process with the most words.
+    """
+    lengths = np.array([len(text.split()) for text in plan.examples().texts])
+    shuffle = np.random.default_rng([plan.recipe().train.seed, 1, 0])
+    batches = list(plan_batches(lengths, budget=plan.batch_words, shuffle=shuffle, parts=number))
+    timed = batches[WARM_UP : WARM_UP + plan.steps]
+    words = sum(lengths[batch].sum() for batch in timed)
+    shares = [[lengths[part].sum() for part in divide(batch, lengths, number)] for batch in timed]
+    return float(words / sum(map(max, shares)))
 
 
 def _run(plan: TrainingPlan, case: TrainingCase) -> float:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import time
 from dataclasses import replace
 
@@ -167,3 +168,26 @@ def test_an_address_without_a_cluster_is_an_error():
     problem = "--address 127.0.0.1:1: there is no Ray cluster"
     with pytest.raises(ConfigError, match=problem), connected("127.0.0.1:1", workers=1):
         pass
+
+
+def test_a_cluster_that_wants_a_token_is_not_said_to_be_missing(monkeypatch):
+    ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'fathomer[scale]'")
+
+    def connect_to(address, error):
+        def fail(*_, **__):
+            raise error
+
+        monkeypatch.setattr(ray, "init", fail)
+        with pytest.raises(ConfigError) as caught, connected(address, workers=1):
+            pass
+        return str(caught.value)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        refused = connect_to(address, ConnectionError("Failed to connect"))
+    assert refused.startswith(
+        f"--address {address}: no Ray cluster answers; one that wants a token"
+    )
+    missing = ray.exceptions.AuthenticationError("No token was found.\nMore lines.")
+    assert connect_to("auto", missing) == "--address auto: No token was found."
+    assert "there is no Ray cluster" in connect_to("auto", ConnectionError("none"))

@@ -38,18 +38,29 @@ def _session(address: str | None, *, workers: int) -> Iterator[None]:
         limits: dict[str, Any] = {"num_cpus": workers + 1, "object_store_memory": 512 << 20}
         ray.init("local", include_dashboard=False, **limits, **quiet)
     else:
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        try:
-            if host:  # Ray itself would try for minutes
-                socket.create_connection((host, int(port)), timeout=5).close()
-            ray.init(address, **quiet)
-        except (ConnectionError, OSError, ValueError, RuntimeError):
-            raise ConfigError(
-                f"--address {address}: there is no Ray cluster; start one with ray start --head, "
-                "or leave --address out"
-            ) from None
+        _join(address, quiet)
     try:
         yield
     finally:
         with suppress(KeyboardInterrupt):
             ray.shutdown()
+
+
+def _join(address: str, options: dict[str, Any]) -> None:
+    """Connect to a cluster; Ray itself would try an address without one for minutes."""
+    import ray
+
+    problem = "there is no Ray cluster; start one with ray start --head, or leave --address out"
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        if host:
+            socket.create_connection((host, int(port)), timeout=5).close()
+            problem = (
+                "no Ray cluster answers; one that wants a token needs RAY_AUTH_MODE=token and the "
+                "same ~/.ray/auth_token here"
+            )
+        ray.init(address, **options)
+    except (ConnectionError, OSError, ValueError, RuntimeError):
+        raise ConfigError(f"--address {address}: {problem}") from None
+    except ray.exceptions.RayError as error:  # such as a missing token
+        raise ConfigError(f"--address {address}: {str(error).splitlines()[0]}") from None

@@ -1,9 +1,10 @@
 """The training benchmark: every case trains the same batches, in processes of its own."""
 
 import json
+from dataclasses import replace
 
 from benchmarks import training
-from benchmarks.training import TrainingCase, TrainingPlan
+from benchmarks.training import TrainingCase, TrainingPlan, largest_ratio
 
 SMALL = TrainingPlan(max_depth=2, vocabulary=500, steps=2, rounds=1)
 SIZES = ("--hidden-size", "8", "--batch-words", "600")
@@ -26,3 +27,11 @@ def test_the_ratios_are_those_of_the_medians(monkeypatch, bench):
     assert code == 0
     assert "processes / one process              1.80\n" in out
     assert "processes / threads                  1.20\n" in out
+
+
+def test_the_busiest_process_limits_the_ratio():
+    """Batches of few long texts cannot be divided evenly."""
+    plan = TrainingPlan(vocabulary=500)
+    assert largest_ratio(plan, 1) == 1.0
+    assert 1.7 < largest_ratio(plan, 2) < 1.99
+    assert largest_ratio(replace(plan, batch_words=8000), 2) > 1.99

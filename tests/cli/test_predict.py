@@ -235,6 +235,7 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     ("options", "message"),
     [
         (["none/*.csv", "--out", "a", "--engine", "ray"], "none/*.csv: no such file"),
+        (["empty", "--out", "a", "--engine", "ray"], "empty: the folder has no .csv, .tsv, .jsonl"),
         (["data.csv", "--engine", "ray"], "--engine ray needs a folder for the answers"),
         (["data.csv", "--out", "data.csv", "--engine", "ray"], "data.csv: is a file; --engine ray"),
         (["data.csv", "--out", "a", "--engine", "rey"], "--engine rey: did you mean 'ray'?"),
@@ -253,6 +254,7 @@ def test_mistakes_with_ray_are_one_line_and_nothing_is_written(
     run, model, data, options, message, tmp_path
 ):
     pytest.importorskip("ray", reason="ray is not installed: pip install 'fathomer[scale]'")
+    (tmp_path / "empty").mkdir()
     code, out, err = run("predict", model, *options)
     assert (code, out) == (2, "")
     assert message in err

@@ -5,17 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathomer.text.encode import EncodedTexts, plan_batches
+from fathomer.text.encode import EncodedTexts, _divisible, plan_batches
 from fathomer.text.tokenizer import Tokenizer, Words
+from fathomer.train.processes import divide
 
 LENGTHS = st.lists(st.integers(0, 30), max_size=60).map(lambda n: np.asarray(n, dtype=np.int64))
 BUDGETS = st.integers(1, 40)
 SEEDS = st.none() | st.integers(0, 9)
 
 
-def plan(lengths, budget: int, seed: int | None = None) -> list[list[int]]:
+def plan(lengths, budget: int, seed: int | None = None, parts: int = 1) -> list[list[int]]:
     shuffle = None if seed is None else np.random.default_rng(seed)
-    return list(plan_batches(np.asarray(lengths, dtype=np.int64), budget=budget, shuffle=shuffle))
+    lengths = np.asarray(lengths, dtype=np.int64)
+    return list(plan_batches(lengths, budget=budget, shuffle=shuffle, parts=parts))
 
 
 def a_text(names: list[str | int]) -> Words:
@@ -85,6 +87,29 @@ def test_shuffled_batches_are_in_random_order_with_texts_of_similar_length():
     assert longest != sorted(longest, reverse=True)
     padding = sum(max(lengths[batch]) * len(batch) for batch in batches)
     assert padding < 1.1 * lengths.sum()
+
+
+def test_batches_that_are_divided_by_two_processes_have_equal_parts():
+    lengths = np.random.default_rng(0).integers(50, 600, 2000)
+
+    def idle(parts):
+        """Return the share of the words that the busier process has more than the other one."""
+        batches = plan(lengths, 2000, 0, parts)
+        assert sorted(index for batch in batches for index in batch) == list(range(2000))
+        assert max(lengths[batch].sum() for batch in batches) <= 2000
+        parts_of = [divide(batch, lengths, 2) for batch in batches]
+        busier = sum(max(lengths[part].sum() for part in pair) for pair in parts_of)
+        return 2 * busier / lengths.sum() - 1
+
+    assert idle(1) > 0.09
+    assert idle(2) < 0.01
+
+
+@given(st.integers(1, 99), st.integers(1, 20))
+def test_a_batch_loses_at_most_a_third_of_its_texts_and_never_all(texts, parts):
+    kept = _divisible(texts, parts)
+    assert 3 * kept >= 2 * texts
+    assert kept == texts or kept % parts == 0
 
 
 @pytest.mark.parametrize("seed", [None, 0])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,12 +20,18 @@ from fathomer.train.depth_targets import with_depth_targets
 from fathomer.train.fit import fit
 from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import StepDone, add_gradients
-from fathomer.train.processes import ALONE, divide, join_processes
+from fathomer.train.processes import ALONE, Processes, divide, join_processes
 from tests.forked import Forked
 from tests.tiny import TINY, tiny_examples, tiny_prepared, write_csv
 
 STEADY = {"model": {"word_dropout": 0.0, "hidden_dropout": 0.0, "depth": "full"}}
 """Settings without random numbers, which depend on how a batch is divided."""
+
+
+class WithBatchesOfTwo(Processes):
+    """A single process that takes the batches which two would divide."""
+
+    count = 2
 
 
 def test_a_batch_is_divided_by_words():
@@ -86,7 +93,7 @@ def losses(folder, name="model"):
 
 
 def start(arguments, folder):
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=100)
+    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("launcher", ["--processes", "torchrun"])
@@ -105,7 +112,12 @@ def test_two_processes_have_the_losses_of_one(tmp_path, launcher):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("epoch 1/5") == done.stdout.count("the model is in model") == 1
     steps = []
-    fit(examples, recipe, watch=lambda events: (steps.append(event) or event for event in events))
+    fit(
+        examples,
+        recipe,
+        processes=WithBatchesOfTwo(),
+        watch=lambda events: (steps.append(event) or event for event in events),
+    )
     epochs = [event.loss for event in steps if not isinstance(event, StepDone)]
     assert sum(isinstance(event, StepDone) for event in steps) >= 50
     assert losses(tmp_path) == pytest.approx(epochs, abs=1e-4)
@@ -172,10 +184,10 @@ def test_a_killed_process_ends_all_with_one_line(started, first, tmp_path):
     assert last_epoch(tmp_path) >= 2
 
 
-def test_a_run_of_one_process_is_resumed_on_two_as_if_it_had_not_stopped(tmp_path):
+def test_a_run_of_one_process_is_resumed_on_two(tmp_path):
     """Everything that the second process needs is sent to it, also Adam's moments."""
-    recipe = write_run(tmp_path, STEADY | {"train": {"epochs": 4}})
-    straight = fit(tiny_examples(), recipe).artifact
+    # 54 words are nine texts: one process and two have other batches.
+    recipe = write_run(tmp_path, STEADY | {"train": {"epochs": 4, "batch_words": 54}})
 
     def stop_after_two(events):
         for event in events:
@@ -185,9 +197,12 @@ def test_a_run_of_one_process_is_resumed_on_two_as_if_it_had_not_stopped(tmp_pat
 
     fit(tiny_examples(), recipe, folder=tmp_path / "model", watch=stop_after_two)
     assert last_epoch(tmp_path) == 2
+    copy = shutil.copytree(tmp_path / "model", tmp_path / "copy")
+    two = WithBatchesOfTwo()
+    alone = fit(tiny_examples(), recipe, folder=copy, resume=True, processes=two).artifact
     done = start(command("--processes", "2", "--resume"), tmp_path)
     assert done.returncode == 0, done.stderr
-    expected = [epoch["loss"] for epoch in straight.metrics["history"]]
+    expected = [epoch["loss"] for epoch in alone.metrics["history"]]
     assert losses(tmp_path) == pytest.approx(expected, abs=1e-4)
 
 

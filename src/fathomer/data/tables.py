@@ -22,6 +22,7 @@ from fathomer.errors import DataError, MissingFileError
 from fathomer.open_files import format_suffix
 
 KINDS = (".csv", ".tsv", ".jsonl", ".parquet")
+KINDS_LISTED = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
 FIRST_LINES = 1000
 """Lines of a jsonl file whose keys are its columns; a later key is a further column."""
 Chunk = tuple[Any, list[str | None]]
@@ -184,10 +185,12 @@ def _matching(pattern: str) -> tuple[FileStore, list[str]]:
             paths = [folder.base]
     paths = sorted(path for path in paths if not PurePosixPath(path).name.startswith(("_", ".")))
     if not paths:
-        raise MissingFileError(f"{pattern}: no such file")
+        found_folder = "://" not in pattern and Path(pattern).is_dir()
+        problem = f"the folder has no {KINDS_LISTED} file" if found_folder else "no such file"
+        raise MissingFileError(f"{pattern}: {problem}")
     for path in paths:
         if format_suffix(Path(path)) not in KINDS:
-            raise DataError(f"{path}: not a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
+            raise DataError(f"{path}: not a {KINDS_LISTED} file")
     return folder, paths
 
 

@@ -88,40 +88,59 @@ class EncodedTexts:
 
 
 def plan_batches(
-    lengths: NDArray[np.int64], *, budget: int, shuffle: np.random.Generator | None = None
+    lengths: NDArray[np.int64],
+    *,
+    budget: int,
+    shuffle: np.random.Generator | None = None,
+    parts: int = 1,
 ) -> Iterator[list[int]]:
     """Group texts into batches of at most ``budget`` words; a longer text gets its own batch.
 
     Texts of similar length are batched together, so that the BiLSTM takes few steps. With
     ``shuffle``, texts are sorted by length only within random pools, and batches come in random
-    order.
+    order. If a batch is to be divided into ``parts``, up to a third of its texts are left for the next
+    one, so that the parts have equally many.
     """
     if shuffle is None:
-        yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget)
+        yield from _fill(np.argsort(-lengths, kind="stable"), lengths, budget, parts)
         return
     order = shuffle.permutation(len(lengths))
     pool = max(1, round(_POOL * budget / max(1.0, lengths.sum() / max(1, len(lengths)))))
     plan: list[list[int]] = []
     for start in range(0, len(order), pool):
         by_length = sorted(order[start : start + pool], key=lengths.__getitem__)
-        plan.extend(_fill(by_length, lengths, budget))
+        plan.extend(_fill(by_length, lengths, budget, parts))
     for number in shuffle.permutation(len(plan)):
         yield plan[number]
 
 
-def _fill(order: Iterable[int], lengths: NDArray[np.int64], budget: int) -> Iterator[list[int]]:
+def _fill(
+    order: Iterable[int], lengths: NDArray[np.int64], budget: int, parts: int
+) -> Iterator[list[int]]:
     batch: list[int] = []
     words = 0
     for index in order:
         # An empty text counts as one word, so that a batch of empty texts is bounded, too.
         cost = max(1, int(lengths[index]))
-        if batch and words + cost > budget:
-            yield batch
-            batch, words = [], 0
+        while batch and words + cost > budget:
+            end = _divisible(len(batch), parts)
+            yield batch[:end]
+            batch = batch[end:]
+            words = int(np.maximum(lengths[batch], 1).sum())
         batch.append(int(index))
         words += cost
     if batch:
         yield batch
+
+
+def _divisible(texts: int, parts: int) -> int:
+    """Return how many texts of a batch to keep; the others begin the next one.
+
+    >>> [_divisible(texts, 2) for texts in (1, 3, 4, 5)], _divisible(7, 4)
+    ([1, 2, 4, 4], 7)
+    """
+    left = texts % parts
+    return texts - left if parts < texts >= 3 * left else texts
 
 
 def spell(words: Sequence[str], *, max_chars: int) -> NDArray[np.uint8]:

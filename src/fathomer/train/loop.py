@@ -166,14 +166,15 @@ def train_steps(
 ) -> Generator[StepDone, None, None]:
     """Take the steps of one epoch.
 
-    All randomness derives from the seed, the epoch, the number of rollbacks and the step. Dropout and
-    sampled depths also depend on the process; batches and initial weights do not.
+    All randomness derives from the seed, the epoch, the number of rollbacks and the step. Batches also
+    depend on the number of processes, dropout and sampled depths on the process.
     """
     config, data = prepared.recipe.train, prepared.train
     epoch = len(state.history) + 1
     shuffle = np.random.default_rng([config.seed, epoch, state.rollbacks])
     lengths = data.texts.lengths
-    plan = list(plan_batches(lengths, budget=config.batch_words, shuffle=shuffle))
+    budget, parts = config.batch_words, processes.count
+    plan = list(plan_batches(lengths, budget=budget, shuffle=shuffle, parts=parts))
     mean_texts = len(data) / len(plan)
     for step, indices in enumerate(plan):
         rate = current_rate(state, config, step / len(plan))
