@@ -150,7 +150,7 @@ def test_a_folder_with_other_answers_is_refused(ray, work, predictor):
     with pytest.raises(ConfigError, match="data: holds other files; choose an empty"):
         check_request(request(out="data"))
     assert json.loads((work / "answers/_run.json").read_text())["files"] == "data/*"
-    for content in ("{", "[1]"):
+    for content in ("{", "[1]", "[" * 100_000):
         (work / "answers/_run.json").write_text(content)
         with pytest.raises(ConfigError, match=r"answers: _run.json is damaged"):
             check_request(request())

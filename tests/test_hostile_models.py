@@ -76,6 +76,37 @@ def test_settings_alone_take_no_memory(tmp_path, name):
     assert peak() - before < 100
 
 
+@pytest.mark.parametrize("name", ["fathomer", "tfidf", "fasttext"])
+def test_spellings_of_absurd_width_take_no_memory(tfidf, tmp_path, name):
+    """A tensor without rows takes no place in the file, whatever its width."""
+    if name == "fasttext":
+        pytest.importorskip("fasttext", reason="the extra fasttext is not installed")
+    recipe = TINY.updated({"model": {"name": name}})
+    models = {"fathomer": tiny_artifact, "tfidf": lambda: tfidf}
+    artifact = models[name]() if name in models else fit(tiny_examples(), recipe).artifact
+    wide = torch.zeros(0, 200_000_000, dtype=torch.uint8)
+    before = peak()
+    refused(tmp_path / "model", changed_tensors(artifact.to_files(), aaa__spellings=wide))
+    assert peak() - before < 100
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"held_out": 3},
+        {"held_out": {"accuracy": "x"}},
+        {"test": {"words_by_depth": [1, -1, 1]}},
+        {"depth_curve": [{}]},
+        {"history": 3},
+    ],
+)
+def test_absurd_metrics_are_one_line_when_the_model_is_saved_again(tmp_path, metrics):
+    files = {**tiny_artifact().to_files(), "metrics.json": metrics}
+    predictor = fathomer.load(write(tmp_path / "model", files))
+    with pytest.raises(ArtifactError, match="metrics cannot be described"):
+        predictor.artifact.save(tmp_path / "other")
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [

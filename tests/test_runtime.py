@@ -78,3 +78,39 @@ def test_a_file_without_a_tokenizer_is_refused(pair, tmp_path):
     onnx.save(model, tmp_path / "old.onnx")
     with pytest.raises(ExportError, match="run fathomer export again"):
         OnnxPredictor(tmp_path / "old.onnx")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("labels", "["),
+        ("labels", '["good"]'),
+        ("labels", "[[], {}]"),
+        ("thresholds", "[1]"),
+        ("thresholds", '"x"'),
+        ("settings", '{"text": {"max_words": -1}}'),
+        ("settings", '{"text": {"max_words": "' + "a" * 10_000 + '"}}'),
+        ("tokenizer_json", "[" * 100_000),
+    ],
+)
+def test_a_damaged_description_is_one_line(pair, tmp_path, key, value):
+    _, path = pair
+    model = onnx.load(path)
+    [entry] = [each for each in model.metadata_props if each.key == f"fathomer.{key}"]
+    entry.value = value
+    onnx.save(model, tmp_path / "changed.onnx")
+    with pytest.raises(ExportError, match="damaged; run fathomer export again") as caught:
+        OnnxPredictor(tmp_path / "changed.onnx")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_model_whose_answers_are_not_finite_is_refused(pair, tmp_path):
+    _, path = pair
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.raw_data) > 40:
+            tensor.raw_data = b"\0\0\xc0\x7f" * (len(tensor.raw_data) // 4)
+    onnx.save(model, tmp_path / "nan.onnx")
+    with pytest.raises(ExportError, match="not finite"):
+        OnnxPredictor(tmp_path / "nan.onnx")

@@ -22,6 +22,7 @@ from fathomer.dataset import (
     worker_arguments,
 )
 from fathomer.errors import ConfigError, DataError
+from fathomer.files import parse_json
 from fathomer.predictor import Predictor, load
 
 NOTES, PARTS = "_run.json", "_parts"
@@ -133,7 +134,7 @@ def check_request(request: DatasetRequest) -> TextTables:
     request.options.added([*tables.names, SOURCE_FILE, SOURCE_ROW])
     out = folder_of(request.out)
     try:
-        before = dict(json.loads(out.read(NOTES))) if out.exists(NOTES) else None
+        before = dict(parse_json(out.read(NOTES))) if out.exists(NOTES) else None
     except (TypeError, ValueError):
         raise ConfigError(f"{request.out}: {NOTES} is damaged; choose another folder") from None
     if before is None and out.names():
@@ -141,7 +142,7 @@ def check_request(request: DatasetRequest) -> TextTables:
     for name, value in request.settings().items():
         if before is not None and before.get(name) != value:
             raise ConfigError(
-                f"{request.out}: holds answers made with {name} = {before.get(name)!r}, now it is "
+                f"{request.out}: holds answers made with {name} = {before.get(name)!r:.100}, now it is "
                 f"{value!r}; choose another folder"
             )
     return tables

@@ -29,7 +29,7 @@ from torch import Tensor
 import fathomer
 from fathomer.card import write_card
 from fathomer.config import ModelConfig, Recipe
-from fathomer.errors import ArtifactError, FathomerError, MissingFileError
+from fathomer.errors import ArtifactError, FathomerError, MissingFileError, refuse_damage
 from fathomer.evaluate.budget import DepthBudgets
 from fathomer.files import leftovers_of, parse_json, replace_folder
 from fathomer.model.interface import Network
@@ -81,19 +81,16 @@ class Artifact:
     def to_files(self) -> dict[str, bytes]:
         """Return the content of each file in the folder, by name."""
         tensors = {name: t.contiguous().cpu() for name, t in self.network.state_dict().items()}
+        parameters = sum(weight.numel() for weight in self.network.parameters())
+        with refuse_damage(ArtifactError, "the model's metrics cannot be described"):
+            history = json_lines(self.metrics.get("history", []))
+            card = write_card(self.recipe, self.labels, self.metrics, parameters=parameters)
         files = {
             WEIGHTS: safetensors.torch.save(tensors),
             TOKENIZER: _encoded(self.tokenizer.to_json()),
             METRICS: _pretty(self.metrics),
-            HISTORY: json_lines(self.metrics.get("history", [])),
-            CARD: _encoded(
-                write_card(
-                    self.recipe,
-                    self.labels,
-                    self.metrics,
-                    parameters=sum(p.numel() for p in self.network.parameters()),
-                )
-            ),
+            HISTORY: history,
+            CARD: _encoded(card),
         }
         config = {
             "model_type": "fathomer",  # which transformers names if it does not know it, so:
@@ -224,14 +221,20 @@ def _check(recipe: Recipe, labels: tuple[Any, ...], tokenizer: Tokenizer) -> Non
 
 def _load_network(config: ModelConfig, tensors: dict[str, Tensor]) -> Network:
     """Build a network with the weights of a file, once settings and weights are known to fit."""
-    width = next((len(t.mT) for name, t in tensors.items() if name.endswith("spellings")), 1)
-    width = max(1, width)
+    spellings = [tensor for name, tensor in tensors.items() if name.endswith("spellings")]
+    width = max([1, *(_width(config, tensor) for tensor in spellings)])
     _check_tensors(config, width, tensors)
     shape = config.vocab_size, width  # the spellings themselves are in the file
     with torch.random.fork_rng(devices=[]):  # initial weights are overwritten
         network = build_model(config, spellings=torch.zeros(shape, dtype=torch.uint8))
     network.load_tensors(tensors)
     return network.eval()
+
+
+def _width(config: ModelConfig, spellings: Tensor) -> int:
+    """Return the bytes of a spelling; 0 for a tensor that no model of this vocabulary has."""
+    fits = spellings.dim() == 2 and len(spellings) == config.vocab_size
+    return spellings.shape[1] if fits else 0
 
 
 def _check_tensors(config: ModelConfig, max_chars: int, found: dict[str, Tensor]) -> None:

@@ -16,7 +16,8 @@ ValueError`` keeps working. Its message is one line: what is wrong, where, and w
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -92,6 +93,21 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
         f"or pip install -c constraints.txt '.[{extra}]' in a clone",
         name=package,
     )
+
+
+@contextmanager
+def refuse_damage(error: type[FathomerError], problem: str) -> Iterator[None]:
+    """Raise ``error`` for whatever another library raises on a damaged file.
+
+    Such libraries do not list their exceptions; a panic of Rust code is not even an ``Exception``.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as found:
+        reason = " ".join(str(found).split()).rstrip(".") or type(found).__name__
+        raise error(f"{problem} ({reason[:200]})") from None
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

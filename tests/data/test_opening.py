@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fathomer.data.opening import Fold, open_dataset, training_texts
+from fathomer.data.opening import Fold, held_out_fold, open_dataset, training_texts
 from fathomer.data.reading import ReadOptions
 from fathomer.errors import ConfigError
 from tests.data import small
@@ -111,3 +111,10 @@ def test_the_training_texts_of_a_test_set_are_read_when_needed(tmp_path):
     assert len(list(training_texts(dataset, data_dir=tmp_path))) == 2
     (tmp_path / "trec" / "train_5500.label").unlink()
     assert training_texts(dataset, data_dir=tmp_path) is None
+
+
+def test_a_fold_that_a_downloaded_model_names_may_be_anything():
+    trained = {"data_name": "mr", "fold": "x", "folds": [10]}
+    assert held_out_fold(trained, "mr", None, None) == (None, None)
+    assert held_out_fold({**trained, "fold": 3, "folds": 10}, "mr", None, None) == (3, 10)
+    assert held_out_fold({**trained, "fold": 3}, "mr", 2, 5) == (2, 5)

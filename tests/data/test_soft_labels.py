@@ -38,6 +38,7 @@ def test_a_file_gives_each_text_its_row_in_the_order_of_the_labels(tmp_path, nam
     [
         ("yes\n1\n", "line 2: no column 'no'"),
         ("yes,no\n1,x\n", "line 2: a probability is not a number"),
+        ("yes,no\n1,1e400\n", "row 1 .* does not hold probabilities"),
         ("yes,no\n1,1\n", r"row 1 \(1, 1\) does not hold probabilities that sum to one"),
         ("yes,no\nnan,1\n", "row 1"),
         ("yes,no\n1.5,-0.5\n", "row 1"),
@@ -76,3 +77,10 @@ def test_unlabelled_texts_follow_with_the_teachers_best_label():
     assert both.soft.shape == (4, 2)
     weighted = with_soft_labels(EXAMPLES.weighted([1, 2, 3]), SOFT)
     assert add_guessed(weighted, ["new"], SOFT[:1], LABELS).weights.tolist() == [1, 2, 3, 2]
+
+
+def test_a_whole_number_too_large_for_a_float_is_one_line(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text(f'{{"yes": 1{"0" * 400}, "no": 0}}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="line 1: a probability is not a number"):
+        read_soft_labels(path, LABELS)

@@ -1,6 +1,8 @@
 """Excel workbooks and Parquet files: read like any other table, or named for what they are."""
 
 import datetime
+import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,39 @@ def test_a_survey_counts_rows_and_has_no_encoding():
     found = survey_file(write_sheet("r.xlsx", rows), ReadOptions())
     assert (found.unit, found.problem, len(found.examples)) == ("row", None, 120)
     assert found.used == found.asked
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/workbook.xml", rb"<sheet .*?/>", b""),
+        ("xl/workbook.xml", rb"</sheets>", b""),
+        ("xl/worksheets/sheet1.xml", rb"</row>", b"</raw>"),
+        ("xl/worksheets/sheet1.xml", rb'r="A2"', b'r="ZZZZZZ2"'),
+        ("xl/worksheets/sheet1.xml", rb'<dimension.*?/>(.*)"2"', rb'\1"99999999999"'),
+        ("[Content_Types].xml", rb"<.*>", b""),
+    ],
+)
+def test_a_workbook_with_damaged_parts_is_one_line(monkeypatch, part, old, new):
+    monkeypatch.setattr("fathomer.data.xlsx_parquet.MAX_SHEET_ROWS", 1000)
+    path = write_sheet("r.xlsx", [["text", "label"], ["It sang.", "good"]])
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    before, parts[part] = parts[part], re.sub(old, new, parts[part])
+    assert parts[part] != before
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+    with pytest.raises(DataError, match=r"^r\.xlsx: not an Excel workbook, or damaged") as caught:
+        read_examples(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_parquet_file_with_damaged_pages_is_one_line():
+    columns = {"text": [f"film {n}" for n in range(99)], "label": ["a", "b", "c"] * 33}
+    path = write_parquet("r.parquet", columns)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * 8 + content[12:])  # the header of the first page
+    with pytest.raises(DataError, match=r"^r\.parquet: not a Parquet file, or dam") as caught:
+        read_examples(path)
+    assert "\n" not in str(caught.value)

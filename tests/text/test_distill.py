@@ -58,7 +58,7 @@ def test_what_is_no_encoder_is_one_line(tmp_path, encoder):
     (tmp_path / "odd" / "config.json").write_text('{"model_type": "odd"}', encoding="utf-8")
     for name, problem in (
         (str(empty), "not an encoder (it has no config.json)"),
-        (str(tmp_path / "odd"), "not an encoder that can be loaded"),
+        (str(tmp_path / "odd"), "odd: cannot be loaded"),
         ("no-such-package", "no such folder or installed package"),
         ("numpy", "carries no encoder"),
     ):

@@ -131,11 +131,15 @@ def test_a_file_that_is_not_in_the_compact_format_is_one_line(tmp_path, content)
         ({"parts": "ab", "made": {}}, np.ones((2, 2), np.float16), "not a file of vectors"),
         ({"parts": [2]}, np.ones((2, 2), np.float16), "not a file of vectors"),
         ([2], np.ones((2, 2), np.float16), "not a file of vectors"),
+        ({"parts": [-1, 3], "made": {}}, np.ones((2, 2), np.float16), "cannot be that long"),
+        ({"parts": [1e400], "made": {}}, np.ones((2, 2), np.float16), "is not finite"),
+        ("[" * 100_000, np.ones((2, 2), np.float16), "nested too deeply"),
     ],
 )
 def test_a_damaged_compact_file_is_one_line(tmp_path, described, table, problem):
     words = np.frombuffer(b"a\nb", np.uint8)
-    metadata = {"fathomer_vectors": json.dumps(described)}
+    text = described if isinstance(described, str) else json.dumps(described)
+    metadata = {"fathomer_vectors": text}
     save_file({"vectors": table, "words": words}, tmp_path / "v.safetensors", metadata)
     for use in (compact_words, describe_compact):
         with pytest.raises(VectorsError, match=problem):
@@ -149,3 +153,18 @@ def test_what_the_compact_format_cannot_hold_is_one_line(tmp_path):
     with pytest.raises(VectorsError, match="line break"):
         write_compact(path, Vectors(["a\nb"], np.ones((1, 1), np.float32)), {})
     assert not path.exists()
+
+
+def test_vectors_of_absurd_length_take_no_memory(tmp_path):
+    """A table without rows may claim any width."""
+    path = tmp_path / "v.safetensors"
+    described = json.dumps({"parts": [10**12], "made": {}})
+    tensors = {
+        "__metadata__": {"fathomer_vectors": described},
+        "vectors": {"dtype": "F16", "shape": [0, 10**12], "data_offsets": [0, 0]},
+        "words": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]},
+    }
+    start = json.dumps(tensors).encode()
+    path.write_bytes(len(start).to_bytes(8, "little") + start)
+    with pytest.raises(VectorsError, match="cannot be that long"):
+        read_source(path, needed={"a"})

@@ -84,3 +84,45 @@ def test_a_missing_package_is_named(monkeypatch):
     assert str(caught.value).startswith(
         "this command needs wordllama: pip install 'fathomer[vectors]'"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "problem"),
+    [
+        ({"mapping": np.full(6, 10**9)}, "names rows that do not exist"),
+        ({"mapping": np.full(6, -1)}, "names rows that do not exist"),
+        ({"mapping": np.ones(6)}, "not one whole number"),
+        ({"mapping": np.ones((6, 2), dtype=np.int64)}, "not one whole number"),
+        ({"weights": np.ones(3)}, "not one number for each"),
+        ({"weights": np.ones((6, 2))}, "not one number for each"),
+        ({"weights": np.full(6, np.inf)}, "is not finite"),
+        ({"weights": np.full(6, 1e300)}, "is not finite"),
+    ],
+)
+def test_tables_that_do_not_fit_are_one_line(tmp_path, others, problem):
+    folder = write_static_model(tmp_path / "m", **others)
+    with pytest.raises(VectorsError, match=problem):
+        read_source(folder, needed={"good"})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("model", "unk_token"), "[NONE]"),
+        (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": ""}),
+        (("pre_tokenizer",), {"type": "FixedLength", "length": 0}),
+        (("model", "vocab", "film"), 2**32 - 1),
+        (("model", "vocab", ""), 6),
+    ],
+)
+def test_absurd_rules_of_a_tokenizer_are_one_line(tmp_path, path, value):
+    """Some of them are a panic in Rust code, which is no ``Exception``."""
+    folder = write_static_model(tmp_path / "m")
+    content = found = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for key in path[:-1]:
+        found = found[key]
+    found[path[-1]] = value
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(VectorsError) as caught:
+        read_source(folder, needed={"good", "zzz", "a b"}, also_first=9)
+    assert "\n" not in str(caught.value)

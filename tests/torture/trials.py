@@ -19,6 +19,7 @@ from fathomer.text.vectors import read_vectors
 from fathomer.train.checkpoint import TrainingState
 from fathomer.train.fit import fit
 from tests.tiny import TINY, tagged, tiny_artifact, tiny_examples, tiny_prepared
+from tests.torture import formats
 
 TEXTS = ["The film was lovely.", "", "unheard-of wörds 😀 <unk>", "good " * 60]
 NAMES = ("config.json", "tokenizer.json", "model.safetensors", "metrics.json")
@@ -194,10 +195,30 @@ VECTORS = {
 }
 
 
+def other_file(random) -> str | None:
+    """Read a changed workbook, Parquet file, exported model, or another file that is downloaded."""
+    contents = formats.files()
+    name = random.choice(sorted(contents))
+    how = [change_bytes] + ([change_json] if name.endswith(".json") else [])
+    with tempfile.TemporaryDirectory() as folder:
+        for each in [each for each in contents if Path(each).parent == Path(name).parent]:
+            Path(folder, each).parent.mkdir(exist_ok=True)
+            Path(folder, each).write_bytes(contents[each])
+        path = Path(folder, name)
+        path.write_bytes(random.choice(how)(random, contents[name]))
+        try:
+            formats.use(name, path)
+        except FathomerError as error:
+            return _not_one_line(error)
+    return None
+
+
 def data_file(random) -> str | None:
     """Read a changed file of texts or of vectors, plain or compressed."""
     import gzip
 
+    if random.random() < 0.5:
+        return other_file(random)
     name, content = random.choice([*DATA.items(), *VECTORS.items()])
     content = change_bytes(random, content)
     if random.random() < 0.3:
@@ -266,4 +287,5 @@ def _predictor() -> Predictor:
 
 
 strings.prepare = _predictor
+data_file.prepare = formats.files
 crash_state.prepare = lambda: (checkpoint(), _prepared())

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from fathomer.config import TrainConfig
@@ -14,7 +15,7 @@ from fathomer.errors import FathomerError
 from fathomer.estimator import TextClassifier
 from fathomer.train.fit import fit
 from fathomer.train.losses import mixed_losses
-from fathomer.train.teacher import Teacher
+from fathomer.train.teacher import Teacher, _key
 from tests.text.encoders import write_encoder
 from tests.tiny import TINY, tiny_examples
 
@@ -88,12 +89,63 @@ def test_a_teacher_without_a_padding_token_is_one_line(tmp_path):
         Teacher(folder, LABELS).answer(TEXTS, tmp_path / "a.jsonl")
 
 
-def test_weights_of_any_format_tell_teachers_apart(tmp_path):
+def test_weights_settings_and_vocabulary_tell_teachers_apart(tmp_path):
     folder = write_encoder(tmp_path / "t", labels=LABELS)
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    before = Teacher(folder, LABELS).fingerprint
-    (folder / "pytorch_model.bin").write_bytes(b"others")
-    assert Teacher(folder, LABELS).fingerprint != before
+    seen = {Teacher(folder, LABELS).fingerprint}
+    config = (folder / "config.json").read_text(encoding="utf-8")
+    turned = config.replace('"0": "negative"', '"0": "positive"')
+    turned = turned.replace('"1": "positive"', '"1": "negative"')
+    (folder / "config.json").write_text(turned, encoding="utf-8")
+    seen.add(Teacher(folder, LABELS).fingerprint)
+    for name in ("tokenizer.json", "model.safetensors"):
+        (folder / name).write_bytes(b"others")
+        seen.add(Teacher(folder, LABELS).fingerprint)
+    assert turned != config
+    assert len(seen) == 4
+
+
+def test_a_pickle_is_not_opened_and_missing_weights_are_not_random(tmp_path):
+    folder = write_encoder(tmp_path / "t", labels=LABELS)
+    weights = load_file(folder / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(FathomerError, match=r"it has no weights classifier\.weight"):
+        Teacher(folder, LABELS).answer(TEXTS, tmp_path / "a.jsonl")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    with pytest.raises(FathomerError, match=r"model\.safetensors"):
+        Teacher(folder, LABELS).answer(TEXTS, tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"architectures": [3]},
+        {"architectures": 0.5},
+        {"architectures": ["a" * 10_000]},
+        {"id2label": {"0": [[]] * 1000, "1": "positive"}},
+        {"id2label": [1]},
+        {"id2label": {"x": "y"}},
+    ],
+)
+def test_absurd_settings_of_a_teacher_are_one_short_line(tmp_path, changes):
+    settings = {"architectures": ["BertForSequenceClassification"]} | changes
+    (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(FathomerError) as caught:
+        Teacher(tmp_path, LABELS)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("byte", range(0, 130, 3))
+def test_a_damaged_answer_is_asked_for_again(folder, tmp_path, monkeypatch, byte):
+    path, teacher = tmp_path / "a.jsonl", Teacher(folder, LABELS)
+    wanted = dict(zip(map(_key, TEXTS), [[0.25, 0.75], [0.5, 0.5]] * 3, strict=False))
+    monkeypatch.setattr(teacher, "_batches", lambda new: [{key: wanted[key] for key in new}])
+    whole = teacher.answer(TEXTS, path)
+    content = bytearray(path.read_bytes())
+    content[-1 - byte] ^= 1
+    path.write_bytes(content)
+    np.testing.assert_array_equal(teacher.answer(TEXTS, path), whole)
 
 
 @pytest.mark.parametrize(
@@ -177,4 +229,4 @@ def test_the_cache_is_readable_json(folder, tmp_path):
     Teacher(folder, LABELS).answer(TEXTS[:2], tmp_path / "a.jsonl")
     head, *rows = map(json.loads, (tmp_path / "a.jsonl").read_text("utf-8").splitlines())
     assert set(head) == {"teacher"}
-    assert [set(row) for row in rows] == [{"text", "p"}] * 2
+    assert [set(row) for row in rows] == [{"text", "p", "check"}] * 2

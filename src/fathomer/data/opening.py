@@ -145,9 +145,10 @@ def held_out_fold(
     """
     if trained.get("data_name") != data:
         return fold, folds
+    used, of = (trained.get(name) for name in ("fold", "folds"))
     return (
-        trained.get("fold") if fold is None else fold,
-        trained.get("folds") if folds is None else folds,
+        used if fold is None and isinstance(used, int) else fold,  # a model may say anything
+        of if folds is None and isinstance(of, int) else folds,
     )
 
 

@@ -63,7 +63,7 @@ def read_soft_labels(
             raise file_error(path, problem, line)
         try:
             rows.append([float(found[label]) for label in labels])
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise file_error(path, "a probability is not a number", line) from None
         if text_column in found:
             texts.append(str(found[text_column]))

@@ -2,16 +2,19 @@
 
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
-from fathomer.errors import DataError, MissingFileError, require
+from fathomer.errors import DataError, MissingFileError, refuse_damage, require
 from fathomer.open_files import file_error, format_suffix, open_bytes
 
 BINARY_TABLES = (".xlsx", ".parquet")
 BATCH_ROWS = 1000
 """Rows of a Parquet file that are decoded at a time."""
+MAX_SHEET_ROWS = 1 << 20
+"""Rows that a sheet can have. A row may claim any number, and openpyxl adds blank rows before it."""
 
 _KINDS = {
     b"PAR1": "a Parquet file; rename it to .parquet",
@@ -56,25 +59,27 @@ def read_records(path: Path) -> Iterator[tuple[int, list[str], list[Any]]]:
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, list[str], list[Any]]]:
     openpyxl = require("openpyxl", "xlsx")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (openpyxl.utils.exceptions.InvalidFileException, zipfile.BadZipFile, KeyError, OSError):
-        raise file_error(path, "not an Excel workbook, or damaged") from None
-    try:
-        names: list[str] = []
+    names: list[str] = []
+    with (
+        refuse_damage(DataError, f"{path}: not an Excel workbook, or damaged"),
+        closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book,
+    ):
         for number, cells in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
+            if number > MAX_SHEET_ROWS:
+                raise ValueError("too many rows")
             if all(cell is None for cell in cells):
                 continue
             if not names:
                 names = ["" if cell is None else str(cell) for cell in cells]
                 continue
             yield number, names, [*cells, *[None] * (len(names) - len(cells))][: len(names)]
-    finally:
-        book.close()
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[int, list[str], list[Any]]]:
-    with open_parquet(path) as file:
+    with (
+        open_parquet(path) as file,
+        refuse_damage(DataError, f"{path}: not a Parquet file, or damaged"),
+    ):
         names, number = file.schema_arrow.names, 0
         for batch in file.iter_batches(batch_size=BATCH_ROWS):
             columns = [column.to_pylist() for column in batch.columns]
@@ -86,11 +91,8 @@ def _read_parquet(path: Path) -> Iterator[tuple[int, list[str], list[Any]]]:
 def open_parquet(path: Path) -> Any:
     """Open a Parquet file; its rows are read as they are needed."""
     parquet = require("pyarrow.parquet", "arrow")
-    try:
+    with refuse_damage(DataError, f"{path}: not a Parquet file, or damaged"):
         return parquet.ParquetFile(path)
-    except (ValueError, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise DataError(f"{path}: not a Parquet file, or damaged ({reason[:80]})") from None
 
 
 def read_names(path: Path) -> list[str]:

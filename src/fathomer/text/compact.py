@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from fathomer.errors import MissingFileError, VectorsError
-from fathomer.files import write_atomically
-from fathomer.text.vectors import Vectors
+from fathomer.files import parse_json, write_atomically
+from fathomer.text.vectors import MAX_SIZE, Vectors
 
 SUFFIX = ".safetensors"
 _KEY = "fathomer_vectors"
@@ -79,11 +79,13 @@ def _open(path: Path) -> _Opened:
         raise MissingFileError(f"{path}: no such file")
     try:
         with safe_open(path, framework="np") as file:  # checks the file's size, too
-            described = json.loads(file.metadata()[_KEY])
+            described = parse_json(file.metadata()[_KEY])
             parts, made = [int(width) for width in described["parts"]], described["made"]
             words = file.get_tensor("words").tobytes().decode("utf-8", "replace").split("\n")
             stored = file.get_slice("vectors")
             kind, (rows, size) = stored.get_dtype(), stored.get_shape()
+            if not all(0 <= width <= MAX_SIZE for width in (*parts, size)):
+                raise ValueError("a vector cannot be that long")
         with path.open("rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
             start = json.loads(stream.read(length))["vectors"]["data_offsets"][0] + 8 + length

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fathomer.errors import MissingFileError, VectorsError, require
+from fathomer.errors import MissingFileError, VectorsError, refuse_damage, require
 from fathomer.text.vectors import Vectors
 
 SIZE = 300
@@ -71,27 +71,26 @@ def distill(
 
 def load_encoder(folder: Path) -> tuple[Any, Any]:
     """Load the tokenizer and the network of a sentence encoder."""
-    try:
-        return load_pretrained(folder, "AutoModel")
-    except ValueError as error:
-        raise VectorsError(f"{folder}: not an encoder that can be loaded ({error})") from None
+    return load_pretrained(folder, "AutoModel")
 
 
 def load_pretrained(folder: Path, kind: str) -> tuple[Any, Any]:
-    """Load the tokenizer and the network of a Hugging Face folder; nothing is downloaded.
+    """Load the tokenizer and the network of a Hugging Face folder.
 
-    If that fails, raise ``ValueError`` with the reason.
+    Nothing is downloaded, no code in the folder is run, and no pickle is opened.
     """
     transformers = require("transformers", "vectors")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    try:
-        tokenizer, network = (
-            getattr(transformers, name).from_pretrained(folder, local_files_only=True)
-            for name in ("AutoTokenizer", kind)
+    options = {"local_files_only": True, "trust_remote_code": False}
+    with refuse_damage(VectorsError, f"{folder}: cannot be loaded"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+        network, info = getattr(transformers, kind).from_pretrained(
+            folder, **options, use_safetensors=True, output_loading_info=True
         )
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(str(error).strip().partition("\n")[0]) from None
+        unused = "pooler." if kind == "AutoModel" else " "
+        if lost := [name for name in info["missing_keys"] if not name.startswith(unused)]:
+            raise ValueError(f"it has no weights {min(lost)}")  # they would be random ones
     return tokenizer, network.float().eval()
 
 

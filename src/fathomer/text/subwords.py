@@ -7,14 +7,14 @@ the installed package ``wordllama``. Both are read directly; neither package is 
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tokenizers
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
-from fathomer.errors import VectorsError, missing_extra
+from fathomer.errors import VectorsError, missing_extra, refuse_damage
 from fathomer.text.vectors import Vectors
 
 WORDLLAMA = "wordllama"
@@ -65,38 +65,53 @@ def subword_files(folder: Path) -> tuple[Path, Path]:
 def read_subwords(folder: Path) -> Subwords:
     """Read the table and the tokenizer of a folder."""
     weights, tokenizer = subword_files(folder)
-    try:
-        with safe_open(weights, framework="np") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, TypeError, ValueError) as error:  # TypeError: bfloat16
-        raise VectorsError(f"{weights}: not a readable table ({error})") from None
+    with (
+        refuse_damage(VectorsError, f"{weights}: not a readable table"),
+        safe_open(weights, framework="np") as file,
+    ):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     table = next((tensors[name] for name in _TABLES if name in tensors), None)
-    if table is None or table.ndim != 2:
+    if table is None or table.ndim != 2 or table.dtype.kind not in "fiu":
         raise VectorsError(
             f"{weights}: holds no table of subwords; to use a sentence encoder, run "
             "fathomer vectors distill"
         )
-    try:
+    with refuse_damage(VectorsError, f"{tokenizer}: not a tokenizer"):
         splitter = tokenizers.Tokenizer.from_file(str(tokenizer))
-    except Exception as error:  # the library raises nothing more specific
-        raise VectorsError(f"{tokenizer}: not a tokenizer ({error})") from None
     splitter.no_padding()
     splitter.no_truncation()
     if "mapping" in tensors:  # several pieces share a row
-        table = table[tensors["mapping"]]
-    if "weights" in tensors:
-        table = table * tensors["weights"][:, None]
-    if len(table) < splitter.get_vocab_size():
-        pieces = splitter.get_vocab_size()
+        table = table[_checked_rows(weights, tensors["mapping"], len(table))]
+    pieces = 1 + max(splitter.get_vocab().values(), default=-1)
+    if len(table) < pieces:
         raise VectorsError(f"{weights}: {len(table):,} vectors for {pieces:,} subwords")
-    return Subwords(splitter, table.astype(np.float32))
+    if "weights" in tensors:
+        if tensors["weights"].shape != (len(table),) or tensors["weights"].dtype.kind not in "fiu":
+            raise VectorsError(f"{weights}: the weights are not one number for each subword")
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            table = table * tensors["weights"][:, None]
+    with np.errstate(over="ignore"):
+        table = table.astype(np.float32)
+    if not np.isfinite(table).all():
+        raise VectorsError(f"{weights}: a number is not finite")
+    return Subwords(splitter, table)
+
+
+def _checked_rows(weights: Path, mapping: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the row of each piece; raise an error if there is no such row."""
+    if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
+        raise VectorsError(f"{weights}: the mapping is not one whole number for each subword")
+    if len(mapping) and not 0 <= int(mapping.min()) <= int(mapping.max()) < count:
+        raise VectorsError(f"{weights}: the mapping names rows that do not exist")
+    return mapping
 
 
 def subword_vectors(folder: Path, words: list[str]) -> Vectors:
     """Return a vector for each word: the mean of the vectors of its pieces."""
     subwords = read_subwords(folder)
     written = [word.encode("utf-8", "replace").decode() for word in words]
-    encoded = subwords.tokenizer.encode_batch(written, add_special_tokens=False)
+    with refuse_damage(VectorsError, f"{folder}: its tokenizer cannot split words"):
+        encoded = subwords.tokenizer.encode_batch(written, add_special_tokens=False)
     unknown = subwords.tokenizer.token_to_id(_unknown_piece(subwords.tokenizer))
     pieces = [[piece for piece in each.ids if piece != unknown] for each in encoded]
     counts = np.array([len(each) for each in pieces], dtype=np.int64)
@@ -113,7 +128,7 @@ def whole_words(folder: Path, count: int) -> list[str]:
     vocabulary = read_subwords(folder).tokenizer.get_vocab(with_added_tokens=False)
     pieces = sorted(vocabulary, key=vocabulary.__getitem__)
     marked = any(piece[:1] in _WORD_STARTS and len(piece) > 1 for piece in pieces)
-    starts = (p[1:] for p in pieces if p[0] in _WORD_STARTS) if marked else pieces
+    starts = (p[1:] for p in pieces if p[:1] and p[0] in _WORD_STARTS) if marked else pieces
     words = (word for word in starts if word.isalpha() or (not word.isalnum() and len(word) == 1))
     return list(dict.fromkeys(words))[:count]
 

@@ -14,12 +14,14 @@ import torch
 from numpy.typing import NDArray
 
 from fathomer.errors import ConfigError, MissingFileError
-from fathomer.files import sha256_of, write_atomically
+from fathomer.files import parse_json, sha256_of, write_atomically
 from fathomer.text.distill import load_pretrained
 
 BATCH_SUBWORDS = 4096
 LONGEST = 512
 """Subwords of a text that the teacher reads."""
+_PARTS = (".safetensors", ".json", ".txt", ".model")
+"""Files of a folder that decide what the teacher answers."""
 
 
 class Teacher:
@@ -30,8 +32,8 @@ class Teacher:
         names = _label_names(folder)
         if sorted(names) != sorted(labels):
             raise ConfigError(
-                f"{folder}: its labels are {', '.join(names)}, those of the data are "
-                f"{', '.join(labels)}; name them in id2label of its config.json"
+                f"{folder}: its labels are {', '.join(names):.200}, those of the data are "
+                f"{', '.join(labels):.200}; name them in id2label of its config.json"
             )
         self.columns = [names.index(label) for label in labels]
         self.fingerprint = _fingerprint(folder, labels)
@@ -53,8 +55,7 @@ class Teacher:
             with cache.open("a", encoding="utf-8") as file:
                 for answered in self._batches(new):
                     known |= answered
-                    lines = (json.dumps({"text": k, "p": p}) for k, p in answered.items())
-                    file.write("".join(f"{line}\n" for line in lines))
+                    file.write("".join(map(_line, answered.items())))
                     file.flush()
                     progress(len(known))
         return np.array([known[key] for key in keys], dtype=np.float32)
@@ -81,12 +82,7 @@ class Teacher:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
-            try:
-                tokenizer, network = load_pretrained(
-                    self.folder, "AutoModelForSequenceClassification"
-                )
-            except ValueError as error:
-                raise ConfigError(f"{self.folder}: cannot be loaded ({error})") from None
+            tokenizer, network = load_pretrained(self.folder, "AutoModelForSequenceClassification")
             if tokenizer.pad_token is None:
                 raise ConfigError(f"{self.folder}: its tokenizer has no pad_token; set one")
             self._loaded = tokenizer, network
@@ -99,14 +95,14 @@ def _label_names(folder: Path) -> list[str]:
     if not path.is_file():
         raise MissingFileError(f"{folder}: not a sequence classifier (it has no config.json)")
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        kinds = config.get("architectures") or ["nothing"]
+        config = parse_json(path.read_bytes())
+        kinds = [str(kind) for kind in config.get("architectures") or ["nothing"]]
         names = [str(label) for _, label in sorted(_numbered(config.get("id2label") or {}))]
-    except (ValueError, AttributeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: not the settings of a model ({error})") from None
     if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise ConfigError(
-            f"{folder}: not a sequence classifier (its config.json names {kinds[0]}); fine-tune one"
+            f"{folder}: not a sequence classifier (its config.json names {kinds[0]:.60}); fine-tune one"
         )
     return names
 
@@ -116,9 +112,9 @@ def _numbered(labels: dict[str, Any]) -> list[tuple[int, Any]]:
 
 
 def _fingerprint(folder: Path, labels: Sequence[str]) -> str:
-    """Return a hash of the teacher's weights and of the order of the answers."""
-    weights = (file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin"))
-    sums = [sha256_of(file) for file in sorted(weights)]
+    """Return a hash of the teacher's weights, settings and vocabulary, and of our labels."""
+    files = (file for file in folder.iterdir() if file.suffix in _PARTS and file.is_file())
+    sums = [sha256_of(file) for file in sorted(files)]
     return sha256("\n".join([*sums, *labels]).encode()).hexdigest()[:16]
 
 
@@ -127,7 +123,7 @@ def _key(text: str) -> str:
 
 
 def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
-    """Return the answers of this teacher in a file; a line that was cut off is ignored."""
+    """Return the answers of this teacher in a file; a line that is damaged or cut off is ignored."""
     answers: dict[str, list[float]] = {}
     if not path.is_file():
         return answers
@@ -136,15 +132,26 @@ def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
         return answers
     for line in lines:
         try:
-            found = json.loads(line)
-            answers[found["text"]] = found["p"]
+            found = parse_json(line)
+            key, p, check = found["text"], found["p"], found["check"]
         except (ValueError, KeyError, TypeError):
             continue
+        if check == _check_of(key, p):
+            answers[key] = p
     return answers
 
 
 def _start_file(path: Path, fingerprint: str, known: dict[str, list[float]]) -> None:
     """Write the head of the file and the answers that are known already."""
-    lines = [json.dumps({"teacher": fingerprint})]
-    lines += [json.dumps({"text": key, "p": p}) for key, p in known.items()]
-    write_atomically(path, "".join(f"{line}\n" for line in lines))
+    head = json.dumps({"teacher": fingerprint}) + "\n"
+    write_atomically(path, head + "".join(map(_line, known.items())))
+
+
+def _line(answer: tuple[str, list[float]]) -> str:
+    key, p = answer
+    return json.dumps({"text": key, "p": p, "check": _check_of(key, p)}) + "\n"
+
+
+def _check_of(key: str, p: list[float]) -> str:
+    """Return a checksum of one answer."""
+    return sha256(json.dumps([key, p]).encode()).hexdigest()[:16]
