@@ -34,7 +34,7 @@ class Teacher:
                 f"{', '.join(labels)}; name them in id2label of its config.json"
             )
         self.columns = [names.index(label) for label in labels]
-        self.fingerprint = _fingerprint(folder, labels)
+        self.fingerprint = _fingerprint(folder, [*labels, *names])
         self._loaded: tuple[Any, Any] | None = None
 
     def answer(
@@ -45,7 +45,7 @@ class Teacher:
         progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
         """Return the probabilities of the labels for each text, in the student's order."""
-        known = _read_answers(cache, self.fingerprint)
+        known = _read_answers(cache, self.fingerprint, len(self.columns))
         keys = [_key(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
@@ -73,6 +73,8 @@ class Teacher:
             batch = tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
             with torch.inference_mode():
                 logits = network(**batch).logits.float()
+            if not logits.isfinite().all():
+                raise ConfigError(f"{self.folder}: the teacher returns numbers that are not finite")
             found = logits.softmax(1)[:, self.columns].double().tolist()
             yield {
                 keys[row]: [round(p, 6) for p in each]
@@ -116,7 +118,7 @@ def _numbered(labels: dict[str, Any]) -> list[tuple[int, Any]]:
 
 
 def _fingerprint(folder: Path, labels: Sequence[str]) -> str:
-    """Return a hash of the teacher's weights and of the order of the answers."""
+    """Return a hash of the teacher's weights and of the labels, ours and its own."""
     weights = (file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin"))
     sums = [sha256_of(file) for file in sorted(weights)]
     return sha256("\n".join([*sums, *labels]).encode()).hexdigest()[:16]
@@ -126,8 +128,8 @@ def _key(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
-    """Return the answers of this teacher in a file; a line that was cut off is ignored."""
+def _read_answers(path: Path, fingerprint: str, labels: int) -> dict[str, list[float]]:
+    """Return the answers of this teacher in a file; damaged lines are ignored."""
     answers: dict[str, list[float]] = {}
     if not path.is_file():
         return answers
@@ -137,7 +139,8 @@ def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
     for line in lines:
         try:
             found = json.loads(line)
-            answers[found["text"]] = found["p"]
+            if len(found["p"]) == labels:
+                answers[found["text"]] = found["p"]
         except (ValueError, KeyError, TypeError):
             continue
     return answers
