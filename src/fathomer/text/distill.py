@@ -9,11 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from fathomer.errors import MissingFileError, VectorsError, require
 from fathomer.text.vectors import Vectors
@@ -86,12 +88,18 @@ def load_pretrained(folder: Path, kind: str) -> tuple[Any, Any]:
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     try:
-        tokenizer, network = (
-            getattr(transformers, name).from_pretrained(folder, local_files_only=True)
-            for name in ("AutoTokenizer", kind)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        network, loaded = getattr(transformers, kind).from_pretrained(
+            folder, local_files_only=True, output_loading_info=True
         )
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except (SafetensorError, UnpicklingError, EOFError):
+        raise ValueError("its weights are damaged") from None
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
         raise ValueError(str(error).strip().partition("\n")[0]) from None
+    without_pooler = kind == "AutoModel"  # its outputs are not pooled
+    for name in sorted(loaded["missing_keys"]):  # these weights would stay random
+        if not (without_pooler and name.startswith("pooler.")):
+            raise ValueError(f"its weights lack {name}")
     return tokenizer, network.float().eval()
 
 
