@@ -6,7 +6,6 @@ settings that ``fathomer train`` chooses, unless changed, and differ only in wha
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import eq
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ from fathomer.train.teacher import Teacher
 ROUNDS = 3
 """Each system answers the test texts this often, in turns; the fastest round counts."""
 
-Answer = Callable[[list[str]], list[str | None]]
+Answer = Callable[[list[str]], Sequence[str | None]]
 """A function from texts to their labels."""
 
 
@@ -63,9 +62,9 @@ def compare_students(
     train, held_out = split_stratified(whole, fraction=share, seed=seed)
     folder = work / "teacher"
     if not folder.exists():
-        part = work / "teacher.part"
-        fine_tune(encoder, whole, None, part, epochs=epochs, held_out=share, seed=seed, log=log)
-        part.rename(folder)
+        new = work / "teacher.part"
+        fine_tune(encoder, whole, None, new, epochs=epochs, held_out=share, seed=seed, log=log)
+        new.rename(folder)
     labels = list(whole.label_counts)
     teacher = Teacher(folder, labels)
     more = unlabelled_texts([OWN], dataset.name, ReadOptions(), data_dir=data_dir)
@@ -125,8 +124,8 @@ def _scores(
 
 def _accuracy(answer: Answer, examples: Examples) -> float:
     found = answer(list(examples.texts))
-    labels = [example.label for example in examples]
-    return sum(map(eq, found, labels)) / len(labels)
+    correct = [label == example.label for label, example in zip(found, examples, strict=True)]
+    return sum(correct) / len(correct)
 
 
 def table(scores: Sequence[Scored]) -> str:
