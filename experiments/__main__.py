@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from experiments.compare_commands import Plot, alternatives, compare_vectors, curves, interruptible
+from experiments.compare_commands import (
+    Plot,
+    alternatives,
+    compare_vectors,
+    curves,
+    interruptible,
+    students,
+)
 from experiments.pretrain_commands import pretrain_qt, teacher
 from fathomer.cli.evaluation_data import open_evaluation_data
 from fathomer.cli.models import models
@@ -58,6 +65,7 @@ app.command("vectors")(compare_vectors)
 app.command()(curves)
 app.command()(alternatives)
 app.command()(teacher)
+app.command()(students)
 app.command("pretrain-qt")(pretrain_qt)
 
 

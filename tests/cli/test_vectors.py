@@ -59,6 +59,39 @@ def test_a_family_of_corpora_is_read_with_its_unlabelled_texts_but_without_test_
     assert sorted(words) == ["bad", "good", "new", "trained"]
 
 
+def test_the_test_fold_is_left_out_and_named(run, tmp_path):
+    pytest.importorskip("fasttext", reason="the extra vectors is not installed")
+    from fathomer.data.datasets import corpora_named
+
+    [corpus] = corpora_named("mr")
+    for file in corpus.files:
+        path = tmp_path / corpus.folder / file.name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{path.suffix[1:]} {n}\n" for n in range(20)), encoding="utf-8")
+    arguments = ["--fold", "3", "--size", "4", "--out", "v.safetensors", "--json"]
+    code, out, err = run("vectors", "train", "mr", *arguments)
+    assert code == 0, err
+    made = json.loads(out)["made"]
+    assert (made["texts"], made["notes"]) == (36, ["mr: fold 3 of 10 is the test part"])
+    assert made["notes"][0] in err.splitlines()
+
+
+def test_the_same_words_and_files_give_the_same_bytes(run, tmp_path):
+    write_encoder(tmp_path / "encoder")
+    (tmp_path / "words.txt").write_text("good\nbad\nfilm\n", encoding="utf-8")
+    written = []
+    for number in range(2):
+        made, joined = f"d{number}.safetensors", f"j{number}.safetensors"
+        for command in (
+            ("distill", "encoder", "--words", "words.txt", "--size", "4", "--out", made),
+            ("join", "d0.safetensors", "d0.safetensors", "--out", joined),
+        ):
+            code, _, err = run("vectors", *command)
+            assert code == 0, err
+        written.append([(tmp_path / name).read_bytes() for name in (made, joined)])
+    assert written[0] == written[1]
+
+
 def test_words_are_distilled_from_a_list_a_corpus_or_the_encoder(run, texts, tmp_path):
     write_encoder(tmp_path / "encoder")
     (tmp_path / "words.txt").write_text("good\n\nbad\ngood\n", encoding="utf-8")

@@ -3,7 +3,13 @@
 import pytest
 
 from fathomer.data.reading import ReadOptions
-from fathomer.data.unlabelled import KeptTexts, frequent_words, gather_texts, unlabelled_texts
+from fathomer.data.unlabelled import (
+    KeptTexts,
+    frequent_words,
+    gather_texts,
+    read_word_list,
+    unlabelled_texts,
+)
 from fathomer.errors import ConfigError, DataError
 
 
@@ -56,3 +62,16 @@ def test_the_demo_corpus_is_read_without_its_test_set():
 
 def test_words_are_sorted_by_frequency():
     assert frequent_words(["The film, the book", "b a"])[:3] == ["the", ",", "a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("list.txt", "good\ncatch 22\nbad\n", ["good", "catch 22", "bad"]),
+        ("glove.txt", "good 0.1 -0.2\nbad 0.3 0.4\n", ["good", "bad"]),
+        ("header.txt", "2 2\ngood 0.1 -0.2\nbad 0.3 0.4\n", ["good", "bad"]),
+    ],
+)
+def test_words_are_read_from_a_list_or_from_vectors_as_text(tmp_path, name, content, words):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert read_word_list(tmp_path / name) == words

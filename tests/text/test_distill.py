@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from fathomer.errors import FathomerError, VectorsError
 from fathomer.text.distill import distill, encoder_words, find_encoder, principal_components
@@ -68,6 +69,18 @@ def test_what_is_no_encoder_is_one_line(tmp_path, encoder):
         assert "\n" not in str(caught.value)
     with pytest.raises(VectorsError, match="no words"):
         distill(encoder, [])
+
+
+def test_weights_that_are_missing_do_not_stay_random(tmp_path):
+    folder = write_encoder(tmp_path / "e")
+    weights = load_file(folder / "model.safetensors")
+    without_pooler = {name: w for name, w in weights.items() if not name.startswith("pooler.")}
+    save_file(without_pooler, folder / "model.safetensors", metadata={"format": "pt"})
+    distill(folder, WORDS)  # not used
+    del without_pooler["embeddings.word_embeddings.weight"]
+    save_file(without_pooler, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(VectorsError, match=r"its weights lack embeddings\.word_embeddings"):
+        distill(folder, WORDS)
 
 
 def test_the_minilm_package_is_an_encoder():

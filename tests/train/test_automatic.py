@@ -16,6 +16,7 @@ from fathomer.train.automatic import (
     describe,
     estimate_seconds,
     fast_precision,
+    suggest_vectors,
 )
 
 RULE = [  # texts, words, hidden size, held out, words per batch, epochs
@@ -91,6 +92,11 @@ def test_the_estimate_grows_with_words_epochs_and_size():
     assert seconds("model", hidden_size=400) > first
     assert seconds("model", max_depth=9) > first
     assert seconds("train", precision="float32") > seconds("train", precision="bfloat16")
+
+
+def test_vectors_are_suggested_for_fewer_than_20000_texts():
+    assert suggest_vectors(20_000) is None
+    assert "add --vectors wordllama" in (suggest_vectors(19_999) or "")
 
 
 def test_the_estimate_follows_the_speed_of_the_machine(monkeypatch):

@@ -109,7 +109,7 @@ def test_a_pickle_is_not_opened_and_missing_weights_are_not_random(tmp_path):
     weights = load_file(folder / "model.safetensors")
     del weights["classifier.weight"]
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(FathomerError, match=r"it has no weights classifier\.weight"):
+    with pytest.raises(FathomerError, match=r"its weights lack classifier\.weight"):
         Teacher(folder, LABELS).answer(TEXTS, tmp_path / "a.jsonl")
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
@@ -167,6 +167,25 @@ def test_answers_of_another_teacher_are_not_used(folder, tmp_path):
     path.write_text('{"teacher": "other"}\n{"text": "x", "p": [1, 0]}\n', encoding="utf-8")
     Teacher(folder, LABELS).answer(TEXTS[:1], path)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_answers_are_asked_for_again_if_the_teachers_labels_are_renamed(tmp_path):
+    folder, path = write_encoder(tmp_path / "t", labels=LABELS), tmp_path / "answers.jsonl"
+    before = Teacher(folder, LABELS).answer(TEXTS, path)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["id2label"] = dict(enumerate(LABELS[::-1]))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    np.testing.assert_array_equal(Teacher(folder, LABELS).answer(TEXTS, path), before[:, ::-1])
+
+
+def test_a_teacher_whose_answers_are_not_finite_is_one_line(tmp_path):
+    folder, path = write_encoder(tmp_path / "t", labels=LABELS), tmp_path / "answers.jsonl"
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"][0] = torch.nan
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(FathomerError, match="the teacher returns numbers that are not finite"):
+        Teacher(folder, LABELS).answer(TEXTS, path)
+    assert "NaN" not in path.read_text(encoding="utf-8")
 
 
 def test_what_is_no_teacher_is_one_line(folder, tmp_path):

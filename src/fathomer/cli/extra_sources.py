@@ -84,8 +84,9 @@ class ExtraSources:
         for part in (splits.held_out, splits.test):
             if part is not None:
                 self.texts.exclude(part.texts)
+        taught = self._with_answers(splits, teacher)  # first, because it finds mistakes at once
         vectors = [self._train_vectors(splits, recipe)] if self.names else []
-        return self._with_answers(splits, teacher), vectors
+        return taught, vectors
 
     def _train_vectors(self, splits: Splits, recipe: "Recipe") -> Path:
         """Train word vectors on the training and the unlabelled texts, unless they exist."""

@@ -170,6 +170,10 @@ def train(
         set_ or [], minutes=minutes, seed=seed, model=model, calibrate=calibrate, epochs=epochs,
         batch_size=batch_size, learning_rate=learning_rate, target_depth=target_depth,
     )  # fmt: skip
+    if continue_ and (vectors or unlabelled):
+        raise ConfigError(
+            "--continue keeps the model's word vectors; remove --vectors and --unlabelled"
+        )
     start = Artifact.load(continue_) if continue_ else None
     chosen = continued_recipe(start) if start else chosen_recipe(data, recipe)
     given = changes.applied(chosen or Recipe())  # mistakes are found before anything is read

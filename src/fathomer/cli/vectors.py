@@ -63,7 +63,8 @@ def train(
     gathered = gather_texts(texts, options, data_dir=data_dir, fold=fold)
     settings = SkipgramSettings(size=size, epochs=epochs, min_count=min_count, seed=seed)
     messages = messages_console()
-    messages.print(f"training on {', '.join(texts)}")
+    for line in (f"training on {', '.join(texts)}", *gathered.notes):
+        messages.print(line)
     found = train_skipgram(gathered, settings, show_progress=messages.is_terminal)
     messages.print(gathered.summary())
     made = {
@@ -73,6 +74,8 @@ def train(
         "left_out": gathered.left_out,
         **settings.to_dict(),
     }
+    if gathered.notes:
+        made["notes"] = gathered.notes
     _finish(out, found, made, as_json=as_json)
 
 

@@ -17,6 +17,7 @@ from fathomer.open_files import format_suffix, guess_encoding, open_lines
 from fathomer.text.compact import SUFFIX
 from fathomer.text.sources import words_of
 from fathomer.text.tokenizer import split_words
+from fathomer.text.vectors import looks_like_vectors
 
 OWN = "corpus"
 """Stands for the unlabelled part of the corpus that is trained on."""
@@ -30,6 +31,8 @@ class KeptTexts:
     excluded: set[int] = field(default_factory=set)
     kept: int = 0
     left_out: int = 0
+    notes: list[str] = field(default_factory=list)
+    """Remarks about the corpora, such as which fold is the test set."""
 
     def exclude(self, texts: Iterable[str]) -> None:
         """Leave these texts out from now on."""
@@ -114,6 +117,7 @@ def gather_texts(
                 corpus.name, data_dir=data_dir, fold=fold if corpus.folds else None
             )
             sources.append(dataset.train.texts)
+            gathered.notes += dataset.notes
             if dataset.test:
                 gathered.exclude(dataset.test.texts)
             if corpus.unlabelled_file and _has_unlabelled(corpus, folder):
@@ -166,7 +170,7 @@ def frequent_words(texts: Iterable[str]) -> list[str]:
 
 def read_word_list(path: Path) -> list[str]:
     """Return the words of a file: one per line, or those of a file of word vectors."""
-    if format_suffix(path) in (SUFFIX, ".vec", ".bin"):
+    if format_suffix(path) in (SUFFIX, ".vec", ".bin", ".zip") or looks_like_vectors(path):
         return words_of(path, count=1 << 40)
     with open_lines(path, "utf-8", plain=True) as lines:
         words = list(dict.fromkeys(filter(None, (line.strip() for line in lines))))

@@ -88,9 +88,9 @@ def load_pretrained(folder: Path, kind: str) -> tuple[Any, Any]:
         network, info = getattr(transformers, kind).from_pretrained(
             folder, **options, use_safetensors=True, output_loading_info=True
         )
-        unused = "pooler." if kind == "AutoModel" else " "
+        unused = ("pooler.",) if kind == "AutoModel" else ()
         if lost := [name for name in info["missing_keys"] if not name.startswith(unused)]:
-            raise ValueError(f"it has no weights {min(lost)}")  # they would be random ones
+            raise ValueError(f"its weights lack {min(lost)}")  # they would stay random
     return tokenizer, network.float().eval()
 
 

@@ -89,6 +89,13 @@ def vector_size(path: Path) -> int:
         return table.size
 
 
+def looks_like_vectors(path: Path) -> bool:
+    """Whether the first line of a file is a word with its numbers, or a header of vectors."""
+    with open_bytes(path, error=VectorsError) as content:
+        line = content.readline(BLOCK).removeprefix(codecs.BOM_UTF8).rstrip()
+    return _header(line) is not None or 1 < _count_numbers(line) == line.count(b" ")
+
+
 @contextmanager
 def _open_table(path: Path) -> Iterator[_Table]:
     with _open_vectors(path) as stream:

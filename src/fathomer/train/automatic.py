@@ -33,7 +33,7 @@ MANY_TEXTS = 100_000
 """With more texts, TF-IDF takes too much memory, and hardly helps."""
 
 VECTORS_HELP = 20_000
-"""With more training texts, pretrained word vectors are not suggested."""
+"""With fewer training texts, pretrained word vectors are suggested."""
 
 _REFERENCE_SECONDS = 0.0088
 """Time of the product below on the processor whose training speed the estimate knows."""
@@ -105,7 +105,7 @@ def automatic_recipe(size: DataSize, *, minutes: float = 0.0) -> Recipe:
 
 def suggest_vectors(texts: int) -> str | None:
     """Return a suggestion for training sets of a size where pretrained word vectors often help."""
-    if texts > VECTORS_HELP:
+    if texts >= VECTORS_HELP:
         return None
     return "word vectors often help with few texts: add --vectors wordllama"
 

@@ -47,7 +47,7 @@ class Teacher:
         progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
         """Return the probabilities of the labels for each text, in the student's order."""
-        known = _read_answers(cache, self.fingerprint)
+        known = _read_answers(cache, self.fingerprint, len(self.columns))
         keys = [_key(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
@@ -74,6 +74,8 @@ class Teacher:
             batch = tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
             with torch.inference_mode():
                 logits = network(**batch).logits.float()
+            if not logits.isfinite().all():
+                raise ConfigError(f"{self.folder}: the teacher returns numbers that are not finite")
             found = logits.softmax(1)[:, self.columns].double().tolist()
             yield {
                 keys[row]: [round(p, 6) for p in each]
@@ -122,7 +124,7 @@ def _key(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
+def _read_answers(path: Path, fingerprint: str, labels: int) -> dict[str, list[float]]:
     """Return the answers of this teacher in a file; a line that is damaged or cut off is ignored."""
     answers: dict[str, list[float]] = {}
     if not path.is_file():
@@ -134,9 +136,10 @@ def _read_answers(path: Path, fingerprint: str) -> dict[str, list[float]]:
         try:
             found = parse_json(line)
             key, p, check = found["text"], found["p"], found["check"]
+            intact = len(p) == labels and check == _check_of(key, p)
         except (ValueError, KeyError, TypeError):
             continue
-        if check == _check_of(key, p):
+        if intact:
             answers[key] = p
     return answers
 
