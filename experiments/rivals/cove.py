@@ -12,8 +12,9 @@ published layout (:mod:`experiments.rivals.mt_lstm`), and reads the vectors that
 (:mod:`experiments.rivals.translations`) and learns its word vectors, if none are given.
 Differences from the original: there, the biattention is between two sequences, and a single text is
 duplicated; both copies have the same x and c, so one of them is computed here, with one BiLSTM for z. Tokens
-have characters, and maxout layers have layer instead of batch normalisation, because the answer to a text must
-not depend on the rest of the batch. The MT-LSTM that is trained on translations has a simpler decoder.
+have characters, the last layer is linear (there, maxout, too), and maxout layers have layer instead of batch
+normalisation, because the answer to a text must not depend on the rest of the batch. The MT-LSTM that is
+trained on translations has a simpler decoder.
 
     N words of the batch, B texts, T words of the longest text
 """

@@ -15,7 +15,8 @@ equally. In between its states are cached. When the time comes, it attends to th
 The allocation prefers slots that no write has used. A text is classified by its last state and its last
 read. Differences from the original: the memory is small (8 slots of width 32), there is one read
 head, and the links between slots in the order of writing and the freeing of slots, which serve to read
-sequences back, are left out.
+sequences back, are left out. What is found in the cache is an input of the write (there, it replaces the
+state of the controller, and its scores also depend on the last read).
 
     B texts, T words of the longest text, S slots, W width of a slot, H hidden_size
 """

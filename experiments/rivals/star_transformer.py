@@ -8,10 +8,11 @@ a satellite attends to its context, and then the relay to itself and all satelli
 
 Initially ``h_i`` is the embedding ``e_i`` and ``s`` is their mean; the first and the last word are
 neighbours. Each cycle has its own weights. Differences from the original: the paper has
-``LayerNorm(ReLU(MultiAtt(h_i, ...)))``, with which ours stayed at chance on the demo corpus; positions are
-small sinusoids (there, learned); trained embeddings start small; and texts are pooled as in
-Eq. (15), with the relay as the sentence node. The width is ``hidden_size``, rounded up to a multiple of
-the number of heads.
+``LayerNorm(ReLU(MultiAtt(h_i, ...)))``, with which ours stayed at chance on the demo corpus (the authors'
+code, in fastNLP, also normalises before attention and has a leaky ReLU, but it normalises the neighbours,
+too, and not the relay); positions are small sinusoids (there, learned); trained embeddings start small; and
+texts are pooled as in Eq. (15), with the relay as the sentence node. The width is ``hidden_size``, rounded
+up to a multiple of the number of heads.
 
     N words of the batch, B texts, T words of the longest text, H width
 """

@@ -12,7 +12,14 @@ from experiments.rivals.dnc_cuw import (
 )
 from fathomer.model.graph import WordBatch
 from fathomer.model.registry import build_model
-from tests.model.baselines.small import assert_close, small_config, small_model
+from tests.model.baselines.small import (
+    RAGGED,
+    assert_agrees,
+    assert_close,
+    small_config,
+    small_model,
+    tokens_of,
+)
 
 
 def test_writes_are_spread_evenly_over_a_text():
@@ -56,6 +63,42 @@ def test_a_write_goes_where_the_gates_send_it():
         for slot in range(SLOTS):
             kept = memory.slots[text, slot] * (1 - w[slot] * erase.sigmoid())
             assert_close(found.slots[text, slot], kept + w[slot] * value)
+
+
+def run_plainly(network, text):
+    """Compute the logits of one text, word by word; only the write is the network's own."""
+    every = max(1, len(text) // (SLOTS + 1))
+    zeros = torch.zeros(1, network.config.hidden_size, dtype=torch.float64)
+    h, c, found, since = zeros, zeros, zeros.new_zeros(1, WIDTH), []
+    memory = Memory(zeros.new_zeros(1, SLOTS, WIDTH), zeros.new_zeros(1, SLOTS))
+    for t, x in enumerate(tokens_of(network, text), start=1):
+        h, c = network.controller(torch.cat([x[None], found], 1), (h, c))
+        since.append(h)
+        if t % every == 0:
+            scores = [
+                network.relevance(torch.tanh(network.cached(h_j) + network.asked(h)))
+                for h_j in since
+            ]
+            weights = torch.stack(scores).softmax(0)
+            memory = network.written(
+                memory, h, sum(w * j for w, j in zip(weights, since, strict=True))
+            )
+            since = []
+        order = network.read_from(h)[0]
+        key, strength = order[:WIDTH], 1 + torch.nn.functional.softplus(order[WIDTH])
+        norms = memory.slots[0].norm(dim=1).clamp(min=1e-3) * key.norm()
+        weights = (strength * (memory.slots[0] @ key) / norms).softmax(0)
+        found = sum(w * slot for w, slot in zip(weights, memory.slots[0], strict=True))[None]
+    return network.output(torch.cat([h, found], 1))[0]
+
+
+def test_it_agrees_with_plain_loops():
+    texts = [
+        *filter(None, RAGGED),
+        [3, 1, 4, 1, 5, 9, 2, 6, 5] * 3,
+    ]  # writes after each and three words
+    with torch.no_grad():
+        assert_agrees(small_model("dnc-cuw"), run_plainly, texts)
 
 
 def test_the_memory_alone_recalls_the_first_word_of_a_text():
