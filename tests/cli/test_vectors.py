@@ -134,7 +134,7 @@ def test_ctrl_c_ends_a_training_at_once_and_leaves_no_file(texts, tmp_path):
         while not (children := psutil.Process(process.pid).children()):
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGINT)
-        _, alive = psutil.wait_procs(children, timeout=20)
+        _, alive = psutil.wait_procs(children, timeout=60)
         assert not alive
         assert process.wait() == 130
         assert process.stderr.read().splitlines()[1:] == ["fathomer: stopped"]
