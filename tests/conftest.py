@@ -55,9 +55,12 @@ TOGETHER = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Check shapes where every network is run, also in training; elsewhere it only takes time."""
+    """Check shapes where every network is run, also in training; elsewhere it only takes time.
+
+    The tests of sizes build networks by the hundred, but hardly run them.
+    """
     networks = item.nodeid.startswith(("tests/model/", "tests/experiments/rivals/"))
-    jaxtyping.config.update("jaxtyping_disable", not networks)
+    jaxtyping.config.update("jaxtyping_disable", not networks or item.path.name == "test_sizes.py")
 
 
 @pytest.hookimpl(optionalhook=True)
