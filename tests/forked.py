@@ -9,8 +9,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
 
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -105,3 +107,13 @@ def _main(program, arguments, folder, environment, ends):
     os.chdir(folder)
     sys.argv = ["fathomer", *arguments]
     sys.exit(import_module(program).main())
+
+
+def gone(pid):
+    """Wait until a process has ended, whether or not it was reaped; return whether it did."""
+    for _ in range(1200):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or stat.read_text("ascii").rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    return False

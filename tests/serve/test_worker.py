@@ -16,6 +16,7 @@ import fathomer
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import WorkerError, WorkerPredictor, start_workers
+from tests.forked import gone
 from tests.serve.process import accepted, question, service
 from tests.tiny import tiny_artifact
 
@@ -46,16 +47,6 @@ def workers_of(pid):
     ]
     lines = {int(c): Path(f"/proc/{c}/cmdline").read_bytes() for each in listed for c in each}
     return [child for child, line in lines.items() if b"fathomer.serve.worker" in line]
-
-
-def gone(pid):
-    """Wait until a process has exited or is a zombie; return whether it did."""
-    for _ in range(1200):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or stat.read_text("ascii").rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_worker_predicts_what_the_predictor_does(remote):

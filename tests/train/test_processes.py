@@ -20,7 +20,7 @@ from fathomer.train.fit import fit
 from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import StepDone, add_gradients
 from fathomer.train.processes import ALONE, divide, join_processes
-from tests.forked import Forked
+from tests.forked import Forked, gone
 from tests.tiny import TINY, tiny_examples, tiny_prepared, write_csv
 
 STEADY = {"model": {"word_dropout": 0.0, "hidden_dropout": 0.0, "depth": "full"}}
@@ -144,8 +144,7 @@ def started(tmp_path):
         [other] = psutil.Process(process.pid).children()
         yield process, other
         process.kill()
-        _, alive = psutil.wait_procs([other], timeout=60)
-        assert not alive
+        assert gone(other.pid)
 
 
 def last_epoch(folder):
