@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
 from itertools import count
@@ -14,6 +13,8 @@ from typing import NamedTuple
 import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.forked import Forked
 
 # One thread, also in subprocesses: small networks gain nothing from a second one, and are much slower
 # when another program uses that core.
@@ -55,9 +56,12 @@ TOGETHER = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Check shapes where every network is run, also in training; elsewhere it only takes time."""
+    """Check shapes where every network is run, also in training; elsewhere it only takes time.
+
+    The tests of sizes build networks by the hundred, but hardly run them.
+    """
     networks = item.nodeid.startswith(("tests/model/", "tests/experiments/rivals/"))
-    jaxtyping.config.update("jaxtyping_disable", not networks)
+    jaxtyping.config.update("jaxtyping_disable", not networks or item.path.name == "test_sizes.py")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -96,10 +100,10 @@ class Demo(NamedTuple):
 def demo(tmp_path_factory):
     """Train the demo on the command line, once for all tests."""
     folder = tmp_path_factory.mktemp("demo") / "model"
-    command = [sys.executable, "-m", "fathomer", "train", "demo", "--out", str(folder)]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return Demo(folder, json.loads(done.stdout), done.stderr)
+    with Forked("train", "demo", "--out", str(folder), "--json", pipes=True) as process:
+        messages, printed = process.stderr.read(), process.stdout.read()
+    assert process.returncode == 0, messages
+    return Demo(folder, json.loads(printed), messages)
 
 
 @pytest.fixture(scope="session")

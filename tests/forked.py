@@ -9,7 +9,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
 
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -21,17 +24,27 @@ CONTEXT.set_forkserver_preload(
 
 
 class Forked:
-    """A running command; what it writes to standard error is a text stream."""
+    """A running command; what it writes to standard error is a text stream.
 
-    def __init__(self, *arguments, folder="."):
-        reader, writer = CONTEXT.Pipe(duplex=False)
-        state = (arguments, str(folder), dict(os.environ), writer)
+    With ``pipes``, its standard input and output are text streams, too. ``program`` is the module with
+    the command's ``main``.
+    """
+
+    def __init__(self, *arguments, folder=".", pipes=False, program="fathomer.cli"):
+        theirs = {}
+        errors, theirs[2] = CONTEXT.Pipe(duplex=False)
+        if pipes:
+            theirs[0], questions = CONTEXT.Pipe(duplex=False)
+            answers, theirs[1] = CONTEXT.Pipe(duplex=False)
+        state = (program, arguments, str(folder), dict(os.environ), theirs)
         self._process = CONTEXT.Process(target=_main, args=state)
         self._process.start()
-        writer.close()
-        self.stderr = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
-        reader.close()
+        for end in theirs.values():
+            end.close()
         self.pid = self._process.pid
+        self.stderr = _stream(errors, "r")
+        self.stdin = _stream(questions, "w") if pipes else None
+        self.stdout = _stream(answers, "r") if pipes else None
 
     def send_signal(self, number):
         """Send a signal unless the process has ended."""
@@ -63,20 +76,44 @@ class Forked:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Wait for the end of the process, and close the streams."""
         self.wait()
-        self.stderr.close()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream:
+                stream.close()
 
 
-def _main(arguments, folder, environment, errors):
-    """Run a command in the forked process; its standard output is discarded."""
-    from fathomer.cli import main
+def _stream(end, mode):
+    """Return the end of a pipe as a text stream."""
+    with end:
+        return os.fdopen(os.dup(end.fileno()), mode, encoding="utf-8")
 
+
+def _main(program, arguments, folder, environment, ends):
+    """Run a command in the forked process; standard output is discarded unless it is a pipe."""
     os.environ.clear()  # it is the one that the server was started with
     os.environ.update(environment)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(errors.fileno(), 2)  # also for the processes that this one starts
-    errors.close()
+    for number, end in ends.items():
+        os.dup2(end.fileno(), number)  # also for the processes that this one starts
+        end.close()
+    if 0 in ends:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
     os.chdir(folder)
     sys.argv = ["fathomer", *arguments]
-    main()
+    sys.exit(import_module(program).main())
+
+
+def gone(pid):
+    """Wait until a process has ended, whether or not it was reaped; return whether it did."""
+    for _ in range(1200):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or stat.read_text("ascii").rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    return False

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,25 @@ def folder(demo, tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def ran(demo, tmp_path_factory):
+    """A function that runs the commands of a page once; it returns their folder and their results."""
+
+    @cache
+    def ran(name):
+        skip_without_package(name)
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "model").symlink_to(demo.folder)
+        write_files(PAGES[name], folder)
+        found = [command for command, _ in sessions(PAGES[name])]
+        assert found
+        # The demo's model is already trained by the fixture.
+        commands = [each for each in found if each != "fathomer train demo --out model"]
+        return folder, {command: run(command, folder) for command in commands}
+
+    return ran
+
+
 def write_files(page, folder):
     """Write the files that a page shows: a name in backquotes, a colon, and a code block."""
     for name, content in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)^```", page, re.M | re.S):
@@ -57,14 +77,8 @@ def assert_python_prints_what_is_shown(name, folder):
 
 
 @pytest.mark.parametrize("name", CONSOLE_PAGES)
-def test_the_commands_of_a_page_run(name, folder):
-    skip_without_package(name)
-    write_files(PAGES[name], folder)
-    assert sessions(PAGES[name])
-    for command, _ in sessions(PAGES[name]):
-        if command == "fathomer train demo --out model":  # already trained by the fixture
-            continue
-        done = run(command, folder)
+def test_the_commands_of_a_page_run(name, ran):
+    for command, done in ran(name)[1].items():
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
@@ -90,30 +104,32 @@ def test_check_prints_exactly_what_its_page_shows(tmp_path):
     assert run(command, tmp_path).stdout == shown
 
 
-def test_evaluate_prints_the_tables_that_its_page_shows(folder):
+def test_evaluate_prints_the_tables_that_its_page_shows(ran):
     (command, shown), (with_json, _) = sessions(PAGES["evaluate"])
+    folder, results = ran("evaluate")
     headers = [line for line in shown.splitlines() if not re.search(r"\d", line)]
     assert len(headers) > 5
-    assert set(headers) <= set(run(command, folder).stdout.splitlines())
+    assert set(headers) <= set(results[command].stdout.splitlines())
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (folder / "confusion.png").stat().st_size > 5000
-    keys = set(json.loads(run(with_json, folder).stdout))
+    keys = set(json.loads(results[with_json].stdout))
     documented = set(
         re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)", PAGES["evaluate"], re.M)))
     )
     assert keys <= documented
 
 
-def test_export_prints_what_its_page_shows(folder):
-    skip_without_package("export")
+def test_export_prints_what_its_page_shows(ran):
+    folder, results = ran("export")
     _, (command, shown) = sessions(PAGES["export"])
-    assert mask_numbers(run(command, folder).stdout) == mask_numbers(shown)
+    assert mask_numbers(results[command].stdout) == mask_numbers(shown)
     assert_python_prints_what_is_shown("export", folder)
 
 
-def test_explain_prints_what_its_page_shows(folder):
+def test_explain_prints_what_its_page_shows(ran):
     [(command, shown)] = sessions(PAGES["explain"])
-    assert mask_numbers(run(command, folder).stdout).split() == mask_numbers(shown).split()
+    folder, results = ran("explain")
+    assert mask_numbers(results[command].stdout).split() == mask_numbers(shown).split()
     assert_python_prints_what_is_shown("explain", folder)
 
 

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -16,8 +15,6 @@ import pytest
 from fathomer.locks import locked
 from tests.forked import Forked
 from tests.tiny import tiny_artifact, tiny_examples, write_csv
-
-PREDICT = [sys.executable, "-m", "fathomer", "predict", "model"]
 
 
 def test_every_line_is_answered(run, model, tmp_path):
@@ -46,15 +43,14 @@ def test_standard_input_is_answered(run, model):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_pipe_is_answered_as_its_lines_arrive(model, tmp_path, encoding):
-    command = [*PREDICT, "--depths", "--encoding", encoding]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command = ["predict", model, "--depths", "--encoding", encoding]
     content = "The film was lövely.\r\nThe book was\n\nlast".encode(encoding)
     first = content.index("book".encode(encoding.removesuffix("-sig") + "-le" * ("16" in encoding)))
-    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
-        process.stdin.write(content[:first])
+    with Forked(*command, folder=tmp_path, pipes=True) as process:
+        process.stdin.buffer.write(content[:first])
         process.stdin.flush()
         answers = [process.stdout.readline()]  # comes before anything else is written
-        process.stdin.write(content[first:])
+        process.stdin.buffer.write(content[first:])
         process.stdin.close()
         answers += process.stdout.readlines()
     assert process.returncode == 0

@@ -10,7 +10,7 @@ import pytest
 
 from fathomer.text.compact import describe_compact, read_compact
 from fathomer.text.sources import words_of
-from tests.forked import Forked
+from tests.forked import Forked, gone
 from tests.text.encoders import write_encoder
 from tests.tiny import tiny_examples, write_csv
 
@@ -167,8 +167,7 @@ def test_ctrl_c_ends_a_training_at_once_and_leaves_no_file(texts, tmp_path):
         while not (children := psutil.Process(process.pid).children()):
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGINT)
-        _, alive = psutil.wait_procs(children, timeout=20)
-        assert not alive
+        assert all(gone(child.pid) for child in children)
         assert process.wait() == 130
         assert process.stderr.read().splitlines()[1:] == ["fathomer: stopped"]
     assert not list(tmp_path.glob("*v.safetensors*"))

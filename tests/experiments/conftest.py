@@ -1,6 +1,8 @@
 """Fixtures: the command line of the experiments, and a small experiment on a small file."""
 
+import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +10,7 @@ from experiments.__main__ import main
 from experiments.execute import execute
 from experiments.plan import Experiment
 from tests.experiments.small import new_job, write_experiment
+from tests.forked import Forked
 
 
 @pytest.fixture
@@ -21,6 +24,23 @@ def run_experiments(run, monkeypatch, capsys):
         return caught.value.code, *capsys.readouterr()
 
     return run_main
+
+
+@pytest.fixture
+def forked_workers(monkeypatch):
+    """Fork the workers of experiments: new processes import PyTorch for seconds."""
+    started = []
+
+    def start(command, **_):
+        assert command[-2:] == ["-m", "experiments.worker"]
+        started.append(Forked(program="experiments.worker", pipes=True))
+        return started[-1]
+
+    pipes = {"PIPE": subprocess.PIPE, "DEVNULL": subprocess.DEVNULL}
+    monkeypatch.setattr("experiments.parallel.subprocess", SimpleNamespace(Popen=start, **pipes))
+    yield
+    for process in started:
+        process.close()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_the_package_runs_from_a_clone():
         assert re.search(rf"^  {command} ", done.stdout, re.MULTILINE)
 
 
-def test_finished_runs_are_not_repeated(run_experiments, experiment, tmp_path):
+def test_finished_runs_are_not_repeated(run_experiments, experiment, tmp_path, forked_workers):
     results = tmp_path / "experiments" / "results" / "runs"
     code, out, err = run_experiments("run", str(experiment), "--only", "*fold1*", "--limit", "1")
     assert (code, out) == (0, "1 of 3 runs are in experiments/results\n")

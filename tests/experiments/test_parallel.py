@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from experiments import parallel
@@ -20,7 +21,7 @@ from fathomer.train.folder import CHECKPOINT
 from tests.experiments.small import ROOT, new_job
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened"
@@ -39,8 +40,9 @@ def test_after_a_kill_the_run_continues_from_its_last_epoch(experiment, tmp_path
         command, cwd=tmp_path, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path}
     ) as started:
         wait_for(checkpoint.exists)
+        workers = psutil.Process(started.pid).children(recursive=True)
         started.send_signal(signal.SIGKILL)
-    time.sleep(2)  # the worker process ends by itself
+    psutil.wait_procs(workers, timeout=60)  # they end by themselves
     before = checkpoint.stat().st_mtime_ns
     time.sleep(0.3)
     assert checkpoint.stat().st_mtime_ns == before, "the worker outlived the command"
@@ -52,7 +54,7 @@ def test_after_a_kill_the_run_continues_from_its_last_epoch(experiment, tmp_path
     assert len(run.curve) == 40
 
 
-def test_two_experiments_do_not_train_the_same_model_at_once(experiment, tmp_path):
+def test_two_experiments_do_not_train_the_same_model_at_once(experiment, tmp_path, forked_workers):
     plan = Experiment.from_toml(experiment).plans()[0]
     job = new_job(plan, tmp_path)
     job.folder.mkdir(parents=True)
@@ -90,7 +92,9 @@ def test_the_time_left_is_estimated_from_earlier_runs_of_the_same_kind(tmp_path)
     assert shallow.duration_key != plans[0].duration_key
 
 
-def test_a_failed_run_does_not_stop_the_others(run_experiments, experiment, tmp_path):
+def test_a_failed_run_does_not_stop_the_others(
+    run_experiments, experiment, tmp_path, forked_workers
+):
     text = experiment.read_text(encoding="utf-8").replace("'fathomer', 'tfidf'", "'tfidf'")
     text = text.replace("folds = [1, 2]", "folds = [7, 2]").rpartition("[[runs]]")[0]
     experiment.write_text(text, encoding="utf-8")

@@ -77,9 +77,9 @@ def readable(connection, seconds):
 
 
 @contextmanager
-def service(folder, *options):
-    """Start ``fathomer serve`` on a free port; stop it with SIGTERM."""
-    with Forked("serve", str(folder), "--port", "0", *options) as process:
+def service(model, *options, folder="."):
+    """Start ``fathomer serve`` in a folder, on a free port; stop it with SIGTERM."""
+    with Forked("serve", str(model), "--port", "0", *options, folder=folder) as process:
         try:
             line = process.stderr.readline()
             assert line.startswith("serving "), line + process.stderr.read()

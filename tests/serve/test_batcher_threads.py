@@ -10,12 +10,21 @@ from fathomer.serve.limits import Limits
 from tests.serve.fake_predictor import EchoPredictor, Started, run, words
 
 
+async def fastest(batcher, requests):
+    """Return the least time in which requests are answered; other programs may delay some tries."""
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        sent = [batcher.submit(["x"], each, max_depth=None).answer for each in requests]
+        await asyncio.gather(*sent)
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
 def test_a_single_request_waits_only_for_the_pause():
     async def scenario():
         async with Started(batch_seconds=1, pause_seconds=0.01) as (batcher, _):
-            started = time.perf_counter()
-            await batcher.submit(["alone"], words(1), max_depth=None).answer
-            assert time.perf_counter() - started < 0.7
+            assert await fastest(batcher, [words(1)]) < 0.7
 
     run(scenario)
 
@@ -49,10 +58,7 @@ def test_a_batch_does_not_wait_longer_than_its_time():
 def test_a_full_batch_does_not_wait():
     async def scenario():
         async with Started(batch_seconds=1, pause_seconds=1, batch_words=4) as (batcher, _):
-            started = time.perf_counter()
-            both = [batcher.submit(["x"], words(2), max_depth=None).answer for _ in range(2)]
-            await asyncio.gather(*both)
-            assert time.perf_counter() - started < 0.7
+            assert await fastest(batcher, [words(2), words(2)]) < 0.7
 
     run(scenario)
 

@@ -130,12 +130,11 @@ def test_a_connection_beyond_the_limit_gets_503_until_another_is_closed(model):
 
 
 def test_a_connection_beyond_the_limit_is_closed_at_once(model):
+    """It times out if the service waits for the request, or until a connection is idle."""
+    limits = ("connections=1", "body_seconds=3600", "idle_seconds=3600")
     with (
-        service(model, "--limit", "connections=1") as small,
+        service(model, *(part for limit in limits for part in ("--limit", limit))) as small,
         small.connect_raw(),
         small.connect_raw() as second,
     ):
-        second.settimeout(5)
-        began = time.monotonic()
         assert read_all(second).startswith(b"HTTP/1.1 503 ")
-        assert time.monotonic() - began < 2

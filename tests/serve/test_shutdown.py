@@ -41,7 +41,7 @@ def test_after_sigterm_every_accepted_request_is_answered_once(model):
         answers = list(answers)
         assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
         assert [answer.count(b"HTTP/1.1") for answer in answers] == [1] * 20
-        assert found.process.wait(20) == 0
+        assert found.process.wait(60) == 0
     [expected] = Predictor(tiny_artifact()).predict(TEXTS[7:8])
     assert is_close(answers[7].partition(b"\r\n\r\n")[2], expected)
 
@@ -54,7 +54,7 @@ def test_sigterm_under_steady_load_loses_no_request(model):
         def ask_until_closed(client):
             connection = found.connect()
             statuses = []
-            while time.perf_counter() - started < 20:
+            while time.perf_counter() - started < 60:
                 answer = ask_on(connection, TEXTS[client % 20])
                 statuses.append(answer.status)
                 answered.add(client)
@@ -73,16 +73,16 @@ def test_sigterm_under_steady_load_loses_no_request(model):
             time.sleep(0.5)
             found.process.send_signal(signal.SIGTERM)
         statuses = [status for result in results for status in result]
-        assert time.perf_counter() - started < 20
+        assert time.perf_counter() - started < 60
         assert len(statuses) > 24
         assert set(statuses) == {200}
-        assert found.process.wait(20) == 0
+        assert found.process.wait(60) == 0
 
 
 def test_sigint_shuts_down_in_order_too(model):
     with service(model) as found:
         found.process.send_signal(signal.SIGINT)
-        assert found.process.wait(20) == 0
+        assert found.process.wait(60) == 0
         assert found.process.stderr.read() == ""
 
 
@@ -102,7 +102,7 @@ def test_a_service_killed_under_load_can_be_restarted_within_seconds(model):
             time.sleep(0.01)
             found.process.kill()
         assert set(statuses) <= {b"", b"200"}
-        assert found.process.wait(20) == -signal.SIGKILL
+        assert found.process.wait(60) == -signal.SIGKILL
     started = time.perf_counter()
     with service(model, "--port", str(found.port)) as again:
         assert again.ask("GET", "/v1/health/ready")[0] == 200

@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +16,7 @@ import fathomer
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import WorkerError, WorkerPredictor, start_workers
+from tests.forked import gone
 from tests.serve.process import accepted, question, service
 from tests.tiny import tiny_artifact
 
@@ -32,6 +31,15 @@ def worker(model):
         yield found
 
 
+@pytest.fixture(scope="module")
+def remote(model):
+    """A worker for all tests that leave it alive; the end of its input ends it."""
+    with worker(model) as found:
+        yield found
+        [last] = workers_of(os.getpid())
+    assert gone(last)
+
+
 def workers_of(pid):
     """Return the process ids of the workers of a service."""
     listed = [
@@ -41,114 +49,102 @@ def workers_of(pid):
     return [child for child, line in lines.items() if b"fathomer.serve.worker" in line]
 
 
-def gone(pid):
-    """Wait until a process has exited or is a zombie; return whether it did."""
-    for _ in range(200):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or stat.read_text("ascii").rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_a_worker_predicts_what_the_predictor_does(model):
+def test_a_worker_predicts_what_the_predictor_does(remote):
     local = Predictor(tiny_artifact())
-    with worker(model) as remote:
-        for max_depth in (None, 1, 2):
-            found = remote.predict(TEXTS, max_depth=max_depth)
-            expected = local.predict(TEXTS, max_depth=max_depth)
-            assert [p.words for p in found] == [p.words for p in expected]
-            for one, other in zip(found, expected, strict=True):
-                assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
-        assert remote.predict([]) == []
-        found, expected = (p.predict(TEXTS[:9], contributions=True) for p in (remote, local))
+    for max_depth in (None, 1, 2):
+        found = remote.predict(TEXTS, max_depth=max_depth)
+        expected = local.predict(TEXTS, max_depth=max_depth)
+        assert [p.words for p in found] == [p.words for p in expected]
         for one, other in zip(found, expected, strict=True):
-            effects = [word.contribution for word in other.words]
-            assert [word.contribution for word in one.words] == pytest.approx(effects, abs=1e-4)
+            assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
+    assert remote.predict([]) == []
+    found, expected = (p.predict(TEXTS[:9], contributions=True) for p in (remote, local))
+    for one, other in zip(found, expected, strict=True):
+        effects = [word.contribution for word in other.words]
+        assert [word.contribution for word in one.words] == pytest.approx(effects, abs=1e-4)
 
 
 def test_a_worker_keeps_a_depth_budget(budgeted):
     local = fathomer.load(budgeted)
-    with worker(budgeted) as remote:
+    with worker(budgeted) as own:
         for budget in (1.5, 4):
-            found = remote.predict(TEXTS, depth_budget=budget)
+            found = own.predict(TEXTS, depth_budget=budget)
             expected = local.predict(TEXTS, depth_budget=budget)
             assert [p.words for p in found] == [p.words for p in expected]
 
 
 def test_an_error_in_a_worker_is_reported_and_the_worker_goes_on(model, capfd):
-    with worker(model) as remote:
+    with worker(model) as own:  # its standard error is that of the test
         with pytest.raises(WorkerError, match="could not classify"):
-            remote.predict(TEXTS, max_depth=-3)
-        assert len(remote.predict(TEXTS)) == 4
+            own.predict(TEXTS, max_depth=-3)
+        assert len(own.predict(TEXTS)) == 4
     assert "a worker could not classify texts" in capfd.readouterr().err
 
 
-def test_a_worker_that_dies_during_a_prediction_is_replaced(model):
-    with worker(model) as remote:
-        [first] = workers_of(os.getpid())
-        os.kill(first, signal.SIGSTOP)
-        timer = threading.Timer(0.5, os.kill, [first, signal.SIGKILL])
-        timer.start()
-        with pytest.raises(WorkerError, match="a new one will be started"):
-            remote.predict(TEXTS)
-        timer.join()
-        assert not remote.alive
-        assert len(remote.predict(TEXTS)) == 4
-        [second] = workers_of(os.getpid())
-        assert second != first
-    assert gone(second)
+def test_a_worker_that_dies_during_a_prediction_is_replaced(remote):
+    [first] = workers_of(os.getpid())
+    os.kill(first, signal.SIGSTOP)
+    timer = threading.Timer(0.5, os.kill, [first, signal.SIGKILL])
+    timer.start()
+    with pytest.raises(WorkerError, match="a new one will be started"):
+        remote.predict(TEXTS)
+    timer.join()
+    assert not remote.alive
+    assert len(remote.predict(TEXTS)) == 4
+    [second] = workers_of(os.getpid())
+    assert second != first
 
 
-def test_starting_a_worker_is_retried(model, monkeypatch):
+def test_starting_a_worker_is_retried(remote, monkeypatch):
     """Lack of memory, for example, may kill a worker and also prevent the next from starting."""
-    with worker(model) as remote:
-        remote._kill()
-        tries = []
+    remote._kill()
+    tries = []
 
-        def start():
-            tries.append(1)
-            if len(tries) == 1:
-                raise OSError(12, "Cannot allocate memory")
-            return WorkerPredictor._start(remote)
+    def start():
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError(12, "Cannot allocate memory")
+        return WorkerPredictor._start(remote)
 
-        monkeypatch.setattr(remote, "_start", start)
-        assert len(remote.predict(TEXTS)) == 4
-        assert len(tries) == 2
+    monkeypatch.setattr(remote, "_start", start)
+    assert len(remote.predict(TEXTS)) == 4
+    assert len(tries) == 2
 
 
 def test_a_worker_refuses_another_model_than_its_service(tmp_path, capfd, monkeypatch):
     """A retrained model may have other words at the same ids."""
     folder = tmp_path / "model"
     tiny_artifact().save(folder)
-    with worker(folder) as remote:
+    with worker(folder) as own:
         replace(tiny_artifact(), temperature=2.0).save(folder)
-        remote._kill()
-        assert not remote.alive
+        own._kill()
+        assert not own.alive
         # The service shuts down during the pause after the first attempt.
-        monkeypatch.setattr(remote._closed, "wait", lambda _: remote._closed.set())
+        monkeypatch.setattr(own._closed, "wait", lambda _: own._closed.set())
         with pytest.raises(WorkerError, match="the service is shutting down"):
-            remote.predict(TEXTS)
+            own.predict(TEXTS)
     assert "the model was replaced" in capfd.readouterr().err
 
 
-def test_a_worker_exits_only_at_the_end_of_its_input(model):
-    with worker(model) as remote:
-        [pid] = workers_of(os.getpid())
-        for number in (signal.SIGTERM, signal.SIGINT):
-            os.kill(pid, number)
-        assert len(remote.predict(TEXTS)) == 4
-    assert gone(pid)
+def test_a_worker_exits_only_at_the_end_of_its_input(remote):
+    before = remote.predict(TEXTS)
+    [pid] = workers_of(os.getpid())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.kill(pid, number)
+    assert remote.predict(TEXTS) == before
+    assert workers_of(os.getpid()) == [pid]
 
 
 REQUESTS = [question(f"The film was lovely {n}.", "bad") for n in range(20)]
 
 
 @pytest.fixture(scope="module")
-def two_workers(model):
+def two_workers(model, tmp_path_factory):
     """A service with two workers, for all tests that leave it with two."""
+    folder = tmp_path_factory.mktemp("started_in")
+    (folder / "random.py").write_text("raise SystemExit(7)")
     limits = ("--limit", "batch_words=8", "--limit", "deadline_seconds=60")
-    with service(model, "--workers", "2", *limits) as found:
+    with service(model, "--workers", "2", *limits, folder=folder) as found:
         yield found
 
 
@@ -187,7 +183,7 @@ def test_a_signal_to_all_processes_loses_no_accepted_request(model):
             for pid in (*workers, found.process.pid):
                 os.kill(pid, signal.SIGTERM)
         assert [answer[9:12] for answer in answers] == [b"200"] * 20
-        assert found.process.wait(20) == 0
+        assert found.process.wait(60) == 0
         assert all(map(gone, workers))
 
 
@@ -212,16 +208,10 @@ def test_workers_that_die_while_idle_are_replaced_before_the_next_request(two_wo
     assert [two_workers.predict(["good film"])[0] for _ in range(4)] == [200] * 4
 
 
-def test_a_worker_imports_nothing_from_the_current_folder(model, tmp_path):
-    (tmp_path / "random.py").write_text("raise SystemExit(7)")
-    # -P: like the console script, the service itself does not import from the current folder.
-    command = [sys.executable, "-P", "-m", "fathomer", "serve", str(Path(model).resolve())]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--workers", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    ) as process:
-        line = process.stderr.readline()
-        process.terminate()
-        assert line.startswith("serving "), line + process.stderr.read()
+def test_a_worker_imports_nothing_from_the_current_folder(two_workers):
+    workers = workers_of(two_workers.process.pid)
+    assert len(workers) == 2
+    assert all(Path(f"/proc/{pid}/cwd/random.py").exists() for pid in workers)
 
 
 def test_workers_exit_when_the_service_is_killed(model):
@@ -231,13 +221,13 @@ def test_workers_exit_when_the_service_is_killed(model):
         assert all(map(gone, workers))
 
 
-def test_a_stopped_worker_is_replaced_after_the_deadline(model):
-    options = {"number": 1, "precision": "float32", "threads": 1, "deadline": 1.0}
-    digest = sha256_of(model / "config.json")
-    with start_workers(Predictor(tiny_artifact()), model, digest, **options) as [found]:
-        os.kill(found._process.pid, signal.SIGSTOP)
-        began = time.monotonic()
+def test_a_stopped_worker_is_replaced_after_the_deadline(remote, monkeypatch):
+    assert remote.predict(["good"])[0].label == "positive"
+    os.kill(remote._process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_deadline", 1.0)
         with pytest.raises(WorkerError, match="a worker died"):
-            found.predict(["good"])
-        assert time.monotonic() - began < 10
-        assert found.predict(["good"])[0].label == "positive"
+            remote.predict(["good"])
+    assert 1 <= time.monotonic() - began < 40, "the deadline is 60 seconds otherwise"
+    assert remote.predict(["good"])[0].label == "positive"

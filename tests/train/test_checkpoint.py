@@ -1,7 +1,7 @@
 """Checkpoints: readable even if the process is killed while it writes one."""
 
-import subprocess
-import sys
+import os
+import time
 from hashlib import sha256
 from random import Random
 
@@ -11,33 +11,32 @@ import safetensors.torch
 from fathomer.errors import ArtifactError
 from fathomer.train.checkpoint import TrainingState, load_checkpoint, other_threads
 from fathomer.train.folder import CHECKPOINT, check_folder
+from tests.forked import CONTEXT
 from tests.tiny import tiny_prepared
 
-WRITER = """
-import os, sys, time
-from pathlib import Path
-from fathomer.train.checkpoint import TrainingState
-from tests.tiny import tiny_prepared
 
-state = TrainingState.start(tiny_prepared().network)
-state.keep_best(1)
-state.save(Path(sys.argv[1]), {"number": 1})
+def write_twice(checkpoint, writing):
+    """Save a checkpoint, and stop in the middle of saving the next."""
+    state = TrainingState.start(tiny_prepared().network)
+    state.keep_best(1)
+    state.save(checkpoint, {"number": 1})
 
-def stall(_):
-    print("writing", flush=True)
-    time.sleep(600)
+    def stall(_):
+        writing.set()
+        time.sleep(600)
 
-os.fsync = stall  # the next write stops here
-state.save(Path(sys.argv[1]), {"number": 2})
-"""
+    os.fsync = stall
+    state.save(checkpoint, {"number": 2})
 
 
 def test_sigkill_during_a_checkpoint_write_leaves_a_loadable_checkpoint(tmp_path):
     checkpoint = tmp_path / CHECKPOINT
-    command = [sys.executable, "-c", WRITER, str(checkpoint)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout.readline() == "writing\n"
-        writer.kill()
+    writing = CONTEXT.Event()
+    writer = CONTEXT.Process(target=write_twice, args=(checkpoint, writing))
+    writer.start()
+    assert writing.wait(300)
+    writer.kill()
+    writer.join()
     _, values = load_checkpoint(checkpoint)
     assert values["settings"] == {"number": 1}
     TrainingState.resume(tiny_prepared().network, checkpoint, {"number": 1})

@@ -21,7 +21,7 @@ from fathomer.train.fit import fit
 from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import StepDone, add_gradients
 from fathomer.train.processes import ALONE, Processes, divide, join_processes
-from tests.forked import Forked
+from tests.forked import Forked, gone
 from tests.tiny import TINY, tiny_examples, tiny_prepared, write_csv
 
 STEADY = {"model": {"word_dropout": 0.0, "hidden_dropout": 0.0, "depth": "full"}}
@@ -92,8 +92,17 @@ def losses(folder, name="model"):
     return [json.loads(line)["loss"] for line in lines]
 
 
-def start(arguments, folder):
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=300)
+def run_command(arguments, folder):
+    """Run a program; return exit code, standard output and standard error."""
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def train_on(folder, *options):
+    """Run the training command; return exit code, standard output and standard error."""
+    with Forked(*command(*options)[3:], folder=folder, pipes=True) as process:
+        printed, shown = process.stdout.read(), process.stderr.read()
+    return process.returncode, printed, shown
 
 
 @pytest.mark.parametrize("launcher", ["--processes", "torchrun"])
@@ -104,13 +113,14 @@ def test_two_processes_have_the_losses_of_one(tmp_path, launcher):
     longer = [e._replace(text=f"{e.text} {text[: 7 * (n % 9)]}") for n, e in enumerate(examples)]
     examples = Examples(longer)
     recipe = write_run(tmp_path, STEADY | {"train": {"epochs": 5}}, examples)
-    arguments = command("--processes", "2")
     if launcher == "torchrun":
         arguments = command()
         arguments[1:1] = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    done = start(arguments, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("epoch 1/5") == done.stdout.count("the model is in model") == 1
+        code, out, err = run_command(arguments, tmp_path)
+    else:
+        code, out, err = train_on(tmp_path, "--processes", "2")
+    assert code == 0, err
+    assert err.count("epoch 1/5") == out.count("the model is in model") == 1
     steps = []
     fit(
         examples,
@@ -131,9 +141,9 @@ def test_vectors_bfloat16_balance_and_ngrams_work_on_three_processes(tmp_path):
     (tmp_path / "v.txt").write_text(vectors, encoding="utf-8")
     train = {"precision": "bfloat16", "class_weight": "balanced", "batch_words": 12, "epochs": 1}
     write_run(tmp_path, {"model": {"ngrams": True}, "train": train})
-    done = start(command("--processes", "3", "--vectors", "v.txt"), tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("v.txt covers ") == 1
+    code, _, err = train_on(tmp_path, "--processes", "3", "--vectors", "v.txt")
+    assert code == 0, err
+    assert err.count("v.txt covers ") == 1
 
 
 @pytest.fixture
@@ -146,8 +156,7 @@ def started(tmp_path):
         [other] = psutil.Process(process.pid).children()
         yield process, other
         process.kill()
-        _, alive = psutil.wait_procs([other], timeout=20)
-        assert not alive
+        assert gone(other.pid)
 
 
 def last_epoch(folder):
@@ -200,16 +209,18 @@ def test_a_run_of_one_process_is_resumed_on_two(tmp_path):
     copy = shutil.copytree(tmp_path / "model", tmp_path / "copy")
     two = WithBatchesOfTwo()
     alone = fit(tiny_examples(), recipe, folder=copy, resume=True, processes=two).artifact
-    done = start(command("--processes", "2", "--resume"), tmp_path)
-    assert done.returncode == 0, done.stderr
+    code, _, err = train_on(tmp_path, "--processes", "2", "--resume")
+    assert code == 0, err
     expected = [epoch["loss"] for epoch in alone.metrics["history"]]
     assert losses(tmp_path) == pytest.approx(expected, abs=1e-4)
 
 
 def test_arrays_of_any_kind_and_size_reach_the_other_process():
-    done = start([sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(done.stdout.split()) == ["0", "1"]
+    code, out, err = run_command(
+        [sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2]
+    )
+    assert (code, err) == (0, "")
+    assert sorted(out.split()) == ["0", "1"]
 
 
 def test_models_without_steps_are_trained_on_one_process(run, tmp_path):

@@ -8,6 +8,7 @@ of its models as the fixture ``name``, and for the first also a fixture ``train_
 import json
 from functools import cache
 
+import jaxtyping
 import pytest
 import torch
 
@@ -61,6 +62,7 @@ def require_package(name):
         pytest.importorskip("fasttext", reason="the package fasttext is not installed")
 
 
+@cache
 def short_examples(count):
     """Return the shortest texts of the demo corpus's training set, equally many per label."""
     texts = sorted(demo_corpus(train=400, test=2)[0], key=lambda e: len(e.text.split()))
@@ -79,7 +81,10 @@ def recipe_of(name, **train):
 
 @cache
 def fitted(name) -> Artifact:
-    """Train a model on 64 examples until it classifies all of them correctly."""
+    """Train a model on 64 examples until it classifies all of them correctly.
+
+    This takes hundreds of steps, so shapes are only checked in the shorter trainings of other tests.
+    """
 
     def until_correct(events):
         for event in events:
@@ -88,7 +93,11 @@ def fitted(name) -> Artifact:
                 return
 
     examples = short_examples(64)
-    return fit(examples, recipe_of(name), held_out=examples, watch=until_correct).artifact
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        return fit(examples, recipe_of(name), held_out=examples, watch=until_correct).artifact
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 class ModelContract:
