@@ -154,8 +154,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the most probable label of each text."""
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
-        return best
+        best = self.predict_proba(X).argmax(1)  # first, because it checks that the model is fitted
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Iterable[str]) -> NDArray[np.float64]:
         """Return the probability of each label for each text, in the order of ``classes_``."""
