@@ -52,6 +52,20 @@ TOGETHER = {
     "page": ["serve/test_page", "serve/test_page_tables"],
 }
 """Files that share a trained model, a service or a browser, by the name of what they share."""
+GROUPS = {f"tests/{file}.py": name for name, files in TOGETHER.items() for file in files}
+
+
+def group_of(nodeid):
+    """Return the name of the group that a test belongs to; a test without one is its own group."""
+    return GROUPS.get(nodeid.partition("::")[0], nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests that start a Ray or several training processes: ``pytest -m scale``."""
+    for item in items:
+        if group_of(item.nodeid) in ("ray", "processes"):
+            item.add_marker("scale")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,11 +93,9 @@ def pytest_xdist_make_scheduler(config, log):
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    groups = {f"tests/{file}.py": name for name, files in TOGETHER.items() for file in files}
-
     class Scheduler(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return groups.get(nodeid.partition("::")[0], nodeid)
+            return group_of(nodeid)
 
     return Scheduler(config, log)
 
@@ -110,7 +122,11 @@ def demo(tmp_path_factory):
 def ray():
     """Start a Ray of two workers on this machine, without a dashboard and with little memory."""
     ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'fathomer[scale]'")
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+    os.environ |= {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_BACKEND_LOG_LEVEL": "fatal",
+        "RAY_worker_niceness": "0",  # with Ray's 15, the other tests would starve the workers
+    }
     limits = {"num_cpus": 3, "object_store_memory": 100 << 20}  # two for workers, one to read
     ray.init("local", include_dashboard=False, logging_level="ERROR", log_to_driver=False, **limits)
     yield ray
