@@ -60,6 +60,15 @@ def test_the_accuracies_are_what_the_readme_says(demo):
     assert 100 * demo.metrics["baseline"]["accuracy"] == pytest.approx(baseline, abs=0.5)
 
 
+def test_training_prints_the_rows_that_the_readme_shows(demo):
+    shown = blocks(README, "console")[0]
+    names = {"held out": "held_out", "test": "test", "test, TF-IDF": "baseline"}
+    for row, key in names.items():
+        [(examples, accuracy)] = re.findall(rf"^{row} {{2,}}(\d+) +(\d\.\d+)", shown, re.MULTILINE)
+        assert demo.metrics[key]["examples"] == int(examples)
+        assert demo.metrics[key]["accuracy"] == pytest.approx(float(accuracy), abs=0.02)
+
+
 def test_links_point_to_files_that_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
