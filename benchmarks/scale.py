@@ -74,16 +74,16 @@ def measure_scale(
         plain = _plain_seconds(predictor, work)
         for number in workers:
             report(f"workers: {number}")
-            start, seconds, memory, killed = _timed(predictor, work, number, kills)
+            start, seconds, counted, memory, killed = _timed(predictor, work, number, kills)
             check_answers(work / "all-answers.csv", work / f"answers-{number}")
-            found = texts / seconds
+            found = counted / seconds
             speed = speed or found / min(number, cores)
-            predicted = predict_seconds(texts, speed=speed, workers=number, cores=cores)
+            predicted = predict_seconds(counted, speed=speed, workers=number, cores=cores)
             rows.append(ScaleRow(number, start, seconds, found, predicted, memory, killed))
     return {
         "texts": texts,
         "plain_texts_per_second": round(texts / plain, 1),
-        "overhead": round(rows[0].seconds * min(rows[0].workers, cores) / plain - 1, 3),
+        "overhead": round(texts / plain / speed - 1, 3),
         "rows": [row._asdict() for row in rows],
         "machine": describe_machine(),
     }
@@ -128,15 +128,19 @@ def check_answers(plain: Path, folder: Path) -> None:
 
 def _timed(
     predictor: Predictor, work: Path, workers: int, kills: int
-) -> tuple[float, float, tuple[float, float], int]:
-    """Return the seconds until the first answers, those after it, a worker's memory, and the kills."""
+) -> tuple[float, float, int, tuple[float, float], int]:
+    """Time a run: return the seconds until the first chunk is answered, those after it and their texts.
+
+    Then the memory of a worker and the number of killed workers.
+    """
     request = DatasetRequest(f"{work}/data/*.parquet", f"{work}/answers-{workers}", "model")
-    times, memory, killed = [], [], set[int]()
+    times, rows, memory, killed = [], [], [], set[int]()
 
     def watch(chunks: Iterable[ChunkAnswered]) -> Iterator[ChunkAnswered]:
         for chunk in chunks:
             times.append(time.perf_counter())
-            memory.append(_worker_memory() if len(times) % 10 == 0 else 0.0)
+            rows.append(chunk.rows)
+            memory.append(_worker_memory() if len(times) % 5 == 0 else 0.0)
             yield chunk
             if len(killed) < kills:
                 killed.update(_kill_another(killed))
@@ -145,7 +149,8 @@ def _timed(
     with connected(None, workers=workers):
         answer_dataset(predictor, request, workers=workers, watch=watch)
     quarter = max(memory[: len(memory) // 4 + 1])
-    return times[0] - began, times[-1] - times[0], (quarter, max(memory[-11:])), len(killed)
+    start, seconds = times[0] - began, times[-1] - times[0]
+    return start, seconds, sum(rows[1:]), (quarter, max(memory[-11:])), len(killed)
 
 
 def answering_processes() -> Iterator[psutil.Process]:

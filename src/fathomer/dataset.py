@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathomer.prediction import Prediction
     from fathomer.predictor import Predictor
 
-BATCH_TEXTS = 1000
+BATCH_TEXTS = 4000
 """Rows that a worker gets at a time; the predictor divides them into batches by words."""
 
 Load = Callable[..., "Predictor"]
