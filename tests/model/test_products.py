@@ -3,9 +3,10 @@
 import pytest
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from fathomer.model.products import SharedWeight, mixed_precision
+from fathomer.model.products import ROWS, SharedWeight, mixed_precision
 
 
 def random_tensor(*shape: int, seed: int = 0) -> Tensor:
@@ -168,6 +169,27 @@ def test_a_weight_is_rounded_once_for_all_products():
     with mixed_precision("bfloat16"):
         shared = SharedWeight(torch.randn(4, 3))
     assert shared.factor.dtype == torch.bfloat16
+
+
+def multiplied_rows(rows: int, precision: str) -> set[int]:
+    """Return how many rows are multiplied, or summed over, in a forward and a backward pass."""
+    x, weight = torch.ones(rows, 3, requires_grad=True), torch.ones(5, 3, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as found:
+        with mixed_precision(precision):
+            result = SharedWeight(weight).product(x)
+        result.sum().backward()
+    products = [event.input_shapes for event in found.events() if event.name == "aten::mm"]
+    assert len(products) == 3
+    return {size for shapes in products for shape in shapes for size in shape} - {3, 5}
+
+
+def test_in_bfloat16_products_of_different_sizes_have_one_shape():
+    assert {n for rows in (1, 30, ROWS) for n in multiplied_rows(rows, "bfloat16")} == {ROWS}
+    assert multiplied_rows(ROWS + 1, "bfloat16") == {2 * ROWS}
+
+
+def test_in_float32_no_rows_are_added():
+    assert multiplied_rows(30, "float32") == {30}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

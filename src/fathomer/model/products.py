@@ -3,6 +3,10 @@
 PyTorch's autocast also computes the gates and sums that follow a product in bfloat16, which is less
 exact. Inside :func:`mixed_precision`, only products are taken in bfloat16, in the forward and in the
 backward pass; what follows them is float32.
+
+oneDNN compiles and keeps a kernel for every new shape of a product in bfloat16, which takes longer
+than the product itself. So products in bfloat16 are padded with rows of zeros up to a multiple of
+``ROWS``: a training has a few dozen shapes instead of thousands.
 """
 
 from collections.abc import Iterator
@@ -15,6 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fathomer.config import TrainPrecision
+
+ROWS = 64
+"""Products in bfloat16 have a multiple of this number of rows."""
 
 _ROUNDED = ContextVar("rounded products", default=False)
 
@@ -32,6 +39,18 @@ def mixed_precision(precision: TrainPrecision) -> Iterator[None]:
 def factor_dtype(tensor: Tensor) -> torch.dtype:
     """Return the type that a factor of a product is rounded to."""
     return torch.bfloat16 if _ROUNDED.get() else tensor.dtype
+
+
+def as_factor(
+    rows: Float[Tensor, "rows width"], dtype: torch.dtype
+) -> Float[Tensor, "padded width"]:
+    """Return the left factor of a product, rounded and padded with zeros if ``dtype`` is bfloat16."""
+    if dtype != torch.bfloat16:
+        return rows.to(dtype)
+    padded = rows.new_empty(-(-len(rows) // ROWS) * ROWS, rows.shape[1], dtype=dtype)
+    padded[: len(rows)] = rows
+    padded[len(rows) :] = 0
+    return padded
 
 
 class SharedWeight:
@@ -92,16 +111,18 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, factor: Tensor, uses: Uses) -> Tensor:
         """Return ``x @ factor.T`` in the type of ``x``."""
-        ctx.uses, ctx.dtype = uses, x.dtype
-        x = x.to(factor.dtype)
+        ctx.uses, ctx.dtype, rows = uses, x.dtype, len(x)
+        x = as_factor(x, factor.dtype)
         ctx.save_for_backward(x, factor)
-        return (x @ factor.T).to(ctx.dtype)
+        return (x @ factor.T)[:rows].to(ctx.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
         """Return the gradient of ``x``, and leave that of the matrix to :class:`_Factor`."""
         x, factor = ctx.saved_tensors
-        grad = grad.to(factor.dtype)
+        rows, grad = len(grad), as_factor(grad, factor.dtype)
         if ctx.needs_input_grad[1]:
             ctx.uses.append((x, grad))
-        return (grad @ factor).to(ctx.dtype) if ctx.needs_input_grad[0] else None, None, None
+        if not ctx.needs_input_grad[0]:
+            return None, None, None
+        return (grad @ factor)[:rows].to(ctx.dtype), None, None
