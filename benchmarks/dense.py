@@ -10,6 +10,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
+from fathomer.model.fast.products import write_product
 from fathomer.model.model import pool_texts
 
 
@@ -58,7 +59,7 @@ class DensePadded(nn.Module):
         counts = words.sum(1, keepdim=True).clamp(min=1)
         h = c = slstm.initial(inner) * words[:, :, None]
         g = c_g = h.sum(1) / counts
-        from_token = slstm.token(refined)
+        from_token = multiplied(refined, slstm.token)
         for layer in range(1, self.network.config.max_depth + 1):
             next_h, next_c = self.word_step(h, c, g, c_g, from_token)
             next_g, next_c_g = self.sentence_step(h, c, g, c_g, words, counts)
@@ -72,7 +73,7 @@ class DensePadded(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Update all words, Eq. (2)."""
         slstm = self.network.slstm
-        sums = slstm.window(torch.cat([left(h), h, right(h)], 2))
+        sums = multiplied(torch.cat([left(h), h, right(h)], 2), slstm.window)
         sums = sums + from_token + slstm.sentence(g)[:, None]
         *five, o, u = sums.chunk(7, 2)
         l, r, f, s, i = torch.stack(five).sigmoid().softmax(0)  # noqa: E741
@@ -91,6 +92,15 @@ class DensePadded(nn.Module):
         gates = torch.cat([gates, (forget_g + mean_g).sigmoid()[:, None]], 1).softmax(1)
         next_c_g = (gates * torch.cat([c, c_g[:, None]], 1)).sum(1)
         return (output + mean_o).sigmoid() * next_c_g.tanh(), next_c_g
+
+
+def multiplied(x: Float[Tensor, "B T in"], layer: nn.Linear) -> Float[Tensor, "B T out"]:
+    """Apply a linear layer; at prediction with the products of the inference engine."""
+    if torch.is_grad_enabled():
+        return layer(x)  # type: ignore[no-any-return]
+    out = x.new_empty(*x.shape[:2], layer.out_features)
+    write_product(x.flatten(0, 1), layer.weight, out.flatten(0, 1), layer.bias)
+    return out
 
 
 def left(states: Float[Tensor, "B T H"]) -> Float[Tensor, "B T H"]:

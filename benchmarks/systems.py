@@ -17,6 +17,7 @@ from fathomer.config import ModelConfig
 from fathomer.model import DepthAdaptiveNetwork, Network, WordBatch
 from fathomer.model.fast import fast_network, int8_available
 from fathomer.model.fast.engine import sharing
+from fathomer.model.fast.products import plus_product, product_blocks
 from fathomer.model.fast.steps import AdaptiveSteps
 from fathomer.model.interface import trainable_parameters
 from fathomer.model.registry import build_model
@@ -140,8 +141,9 @@ class Systems:
         work = [bare_products(config, depths) for depths in batches]
 
         def multiply() -> None:
-            for rows, matrix, out in (product for products in work for product in products):
-                torch.mm(rows, matrix.T, out=out)
+            for rows, matrix, sums in (product for products in work for product in products):
+                for block in product_blocks(len(rows)):
+                    plus_product(sums[block], rows[block], matrix)
 
         return _case(PRODUCTS, workload, depth, timed(multiply))
 
@@ -242,7 +244,7 @@ def one_by_one(classify: Classify) -> Classify:
 
 
 def bare_products(config: ModelConfig, depths: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Return input, weights and output buffer of each layer's window product.
+    """Return input, weights and the sums that each layer's window product is added to.
 
     The first layer is folded: its window holds the inner vectors, each with a constant 1 appended.
     """

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import speed as speed_module
 from benchmarks import systems as systems_module
@@ -19,6 +18,7 @@ from fathomer.model import WordBatch
 from fathomer.model.fast import fast_network
 from fathomer.model.fast.steps import AdaptiveSteps
 from fathomer.model.interface import trainable_parameters
+from tests.model.test_sparsity import CountRows
 
 RATIOS = {
     "vs_dense_padded_d3", "vs_full_d3", "vs_full_d2", "transition_vs_products_b32_d3",
@@ -225,7 +225,7 @@ def test_training_does_not_change_the_networks_for_prediction(systems):
 
 
 def test_the_bare_products_are_those_of_the_word_transitions():
-    """Counted in FLOPs; the transitions also multiply the states of the sentence nodes."""
+    """Counted in multiply-adds; the transitions also multiply the states of the sentence nodes."""
     systems = Systems(replace(TINY.model, hidden_size=16))  # large enough for the fold to pay off
     workload = make_workload(TREC, batch=20, vocabulary=300)
     [batch], [depths] = workload.batches, workload.depths(3, max_depth=9)
@@ -234,16 +234,17 @@ def test_the_bare_products_are_those_of_the_word_transitions():
     original = getattr(owner, method)
 
     def counting(steps, *arguments, **named):
-        with FlopCounterMode(display=False) as counter:
+        with CountRows() as counter:
             result = original(steps, *arguments, **named)
-        counted.append(counter.get_total_flops() - 2 * 20 * 16 * 7 * 16)
+        assert counter.rows.pop((16, 7 * 16)) == 20
+        counted.append(sum(rows * inputs * out for (inputs, out), rows in counter.rows.items()))
         return result
 
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
         patch.setattr(owner, method, counting)
         systems.float32(batch, depths=depths)
     products = bare_products(systems.network.config, depths)
-    assert counted == [2 * rows.numel() * len(matrix) for rows, matrix, _ in products]
+    assert counted == [rows.numel() * len(matrix) for rows, matrix, _ in products]
 
 
 @pytest.mark.parametrize(

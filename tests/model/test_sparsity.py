@@ -35,10 +35,13 @@ class CountRows(TorchDispatchMode):
         self.rows = Counter()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        factors = {torch.ops.aten.mm: args[:2], torch.ops.aten.addmm: args[1:3]}
-        if function.overloadpacket in factors:
-            rows, matrix = factors[function.overloadpacket]
+        if function.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm):
+            rows, matrix = args[-2:]
             self.rows[tuple(matrix.shape)] += len(rows)
+        elif function == torch.ops.mkldnn._linear_pointwise.default:
+            self.rows[tuple(args[1].T.shape)] += len(args[0])
+        elif function == torch.ops.mkldnn._linear_pointwise.binary:
+            self.rows[tuple(args[2].T.shape)] += len(args[0])
         return function(*args, **(kwargs or {}))
 
 

@@ -24,11 +24,14 @@ from tests.model.networks import (
 from tests.model.test_sparsity import CountRows
 
 H = 12
+MANY_WORDS = random_texts(seed=4, texts=40, longest=15)  # more than oneDNN multiplies at once
 TEXTS = {
     "one text": RAGGED[:1],
     "two texts": [[1, 2, 3], [4, 5]],
     "many texts": RAGGED,
     "random texts": random_texts(seed=3, texts=20, longest=15),
+    "many words": MANY_WORDS,
+    "one long text": [[word for text in MANY_WORDS for word in text]],
 }
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["32", "64"])
 
@@ -58,7 +61,9 @@ def test_the_engine_agrees_with_the_plain_model(texts, sequence, depth, dtype):
 @pytest.mark.parametrize("depth_size", [2, H], ids=["folded", "not folded"])
 def test_blocks_and_folding_change_nothing(monkeypatch, block, depth_size):
     monkeypatch.setattr("fathomer.model.fast.steps.BLOCK", block)
-    monkeypatch.setattr("fathomer.model.fast.steps.PRODUCT_BLOCK", block + 1)
+    monkeypatch.setattr("fathomer.model.fast.products.ROWS", 2)
+    for module in ("steps", "products"):
+        monkeypatch.setattr(f"fathomer.model.fast.{module}.PRODUCT_BLOCK", 2 * block)
     plain = in_float64(random_network(hidden_size=H, depth_size=depth_size))
     batch = packed(RAGGED)
     expected, found = plain(batch), fast_network(plain)(batch)
@@ -73,17 +78,19 @@ def rows_multiplied(network: FastNetwork, batch: WordBatch, depths: Tensor) -> C
     return counter.rows
 
 
-def test_a_stopped_word_costs_nothing():
+@pytest.mark.parametrize("texts", [RAGGED, MANY_WORDS], ids=["few words", "many words"])
+def test_a_stopped_word_costs_nothing(texts):
     """The first layer multiplies the narrow inner vectors, with a column of ones beside them."""
-    batch = packed(RAGGED)
+    batch = packed(texts)
     depths = random_depths(batch)
     rows = rows_multiplied(fast_network(random_network(hidden_size=H, depth_size=4)), batch, depths)
     assert rows[3 * (4 + 1), 7 * H] == len(depths)
     assert rows[3 * H, 7 * H] == int(depths.sum()) - len(depths)
 
 
-def test_products_are_shared_by_equal_words_and_equal_depths():
-    batch = packed(RAGGED)
+@pytest.mark.parametrize("texts", [RAGGED, MANY_WORDS], ids=["few words", "many words"])
+def test_products_are_shared_by_equal_words_and_equal_depths(texts):
+    batch = packed(texts)
     rows = rows_multiplied(fast_network(random_network(hidden_size=H)), batch, random_depths(batch))
     assert rows[5 + 4, 7 * H] == len(set(batch.words.tolist()))
     assert rows[7, 7 * H] == 4  # one row per depth
@@ -158,8 +165,8 @@ def is_tensor(value):
     return isinstance(value, Tensor)
 
 
-def test_a_layer_allocates_one_large_tensor():
-    """Buffers are allocated once per batch; only embedding_bag cannot write into one."""
+def test_a_layer_allocates_one_large_tensor_per_operation():
+    """Buffers are allocated once per batch; only embedding_bag and oneDNN cannot write into one."""
     network = fast_network(random_network(hidden_size=H))
     batch = packed([[1] * 40, [2] * 60])
 
@@ -169,4 +176,4 @@ def test_a_layer_allocates_one_large_tensor():
             network(batch, depths=depths)
         return counter.taken
 
-    assert taken(4) - taken(2) == Counter({"embedding_bag": 2})
+    assert taken(4) - taken(2) == Counter({"embedding_bag": 2 * 2, "_linear_pointwise": 2})

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from fathomer.model.embedding import TokenEmbedding
 from fathomer.model.fast.lstm import FastBiLSTM
+from fathomer.model.fast.products import write_product
 from fathomer.model.fast.steps import AdaptiveSteps, Terms, Weights
 from fathomer.model.graph import DepthOrder, WordBatch, sort_by_depth
 from fathomer.model.interface import Output
@@ -99,7 +100,7 @@ class FastSLSTM(SLSTM):
     """S-LSTM with a folded first layer and products shared between equal words."""
 
     def prepare(self) -> None:
-        """Compute the matrix of the first layer."""
+        """Compute the matrix of the first layer, and copy that of the word and character vectors."""
         self.folds = self.initial.in_features + 1 < self.hidden_size
         first = self.folded_window() if self.folds else self.window.weight
         self.weights = Weights(
@@ -112,6 +113,8 @@ class FastSLSTM(SLSTM):
             node_mean=self.node_mean.weight,
             node_word=self.node_word.weight,
         )
+        token_size = self.token.in_features - self.initial.in_features
+        self.from_vectors = self.token.weight.detach()[:, :token_size].contiguous()
 
     def run(
         self, inner: Float[Tensor, "N inner"], terms: Terms, graph: DepthOrder
@@ -145,7 +148,7 @@ class FastSLSTM(SLSTM):
 
     def write_from_tokens(self, tokens: Float[Tensor, "D token"], out: Tensor) -> None:
         """Write U x of Eq. (2) for the word and character parts of the tokens."""
-        torch.mm(tokens, self.token.weight[:, : tokens.shape[1]].T, out=out)
+        write_product(tokens, self.from_vectors, out)
 
 
 def sharing(module: nn.Module, kind: type[M]) -> M:

@@ -97,15 +97,15 @@ class Int8Steps(AdaptiveSteps):
         """Write ``V g + b`` of Eq. (2)."""
         self.sentence.product(self.g, out, self.weights.window_bias)
 
-    def add_window_product(
+    def plus_window_product(
         self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
-    ) -> None:
-        """Add ``W [h_left, h, h_right]`` of Eq. (2)."""
+    ) -> Float[Tensor, "k gates"]:
+        """Return ``sums + W [h_left, h, h_right]`` of Eq. (2); ``sums`` may be overwritten."""
         if first:
-            super().add_window_product(sums, rows, first=True)
-            return
+            return super().plus_window_product(sums, rows, first=True)
         window = gather_window(self.bytes, self.graph, rows, self.byte_buffer)
         self.window.add_product(sums, window.flatten(1))
+        return sums
 
 
 class Int8SLSTM(FastSLSTM):

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from fathomer.model.fast.products import write_product
 from fathomer.model.fast.steps import times_tanh
 from fathomer.model.graph import WordBatch
 from fathomer.model.lstm import BiLSTM
@@ -47,7 +48,9 @@ class FastBiLSTM(BiLSTM):
 
     def gate_inputs(self, x: Float[Tensor, "D token"]) -> Float[Tensor, "2*D gates"]:
         """Return what the tokens contribute to the gates, one direction below the other."""
-        both = torch.baddbmm(self.bias[:, None], x.expand(2, -1, -1), self.input.mT)
+        both = x.new_empty(2, len(x), self.bias.shape[1])
+        for sums, weight, bias in zip(both, self.input, self.bias, strict=True):
+            write_product(x, weight, sums, bias)
         return both.flatten(0, 1)
 
     def read_alone(self, words: Float[Tensor, "words token"]) -> Float[Tensor, "words hidden"]:

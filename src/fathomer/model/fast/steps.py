@@ -17,10 +17,9 @@ from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional
 
+from fathomer.model.fast.products import PRODUCT_BLOCK, plus_product, product_blocks, write_product
 from fathomer.model.graph import DepthOrder
 
-PRODUCT_BLOCK = 1024
-"""Rows per window product; smaller blocks are slower per row with several threads."""
 BLOCK = 512
 """Rows per gate computation, so that inputs and gates fit in the cache."""
 
@@ -122,7 +121,7 @@ class AdaptiveSteps:
         """Run all layers; return the last states of words and sentences."""
         changed = len(self.from_word)
         for layer, running in enumerate(self.graph.running):
-            torch.mm(self.h[:changed], self.weights.node_word.T, out=self.from_word[:changed])
+            write_product(self.h[:changed], self.weights.node_word, self.from_word[:changed])
             next_g, next_c_g = self.sentence_transition(changed)
             h, c = (buffer[:running] for buffer in self.next_states)
             self.word_transition(h, c, first=layer == 0)
@@ -141,9 +140,9 @@ class AdaptiveSteps:
         """Write the next states of the running words to ``h`` and ``c``, Eq. (2)."""
         table = self.terms.table
         self.write_from_sentence(table[len(table) - len(self.g) :])
-        for rows in blocks(slice(0, len(h)), PRODUCT_BLOCK):
+        for rows in product_blocks(len(h)):
             sums = functional.embedding_bag(self.terms.rows[rows], table, mode="sum")
-            self.add_window_product(sums, rows, first=first)
+            sums = self.plus_window_product(sums, rows, first=first)
             for part in blocks(rows, BLOCK):
                 inside = slice(part.start - rows.start, part.stop - rows.start)
                 self.word_gates(sums[inside], part, h[part], c[part])
@@ -156,15 +155,15 @@ class AdaptiveSteps:
         """Write ``V g + b`` of Eq. (2)."""
         torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T, out=out)
 
-    def add_window_product(
+    def plus_window_product(
         self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
-    ) -> None:
-        """Add ``W [h_left, h, h_right]`` of Eq. (2)."""
+    ) -> Float[Tensor, "k gates"]:
+        """Return ``sums + W [h_left, h, h_right]`` of Eq. (2); ``sums`` may be overwritten."""
         states, matrix = (
             (self.source, self.weights.first) if first else (self.h, self.weights.window)
         )
         window = gather_window(states, self.graph, rows, self.window_buffer)
-        torch.addmm(sums, window.flatten(1), matrix.T, out=sums)
+        return plus_product(sums, window.flatten(1), matrix)
 
     def word_gates(
         self,
