@@ -153,7 +153,7 @@ class AdaptiveSteps:
 
     def write_from_sentence(self, out: Float[Tensor, "B gates"]) -> None:
         """Write ``V g + b`` of Eq. (2)."""
-        torch.addmm(self.weights.window_bias, self.g, self.weights.sentence.T, out=out)
+        write_product(self.g, self.weights.sentence, out, self.weights.window_bias)
 
     def plus_window_product(
         self, sums: Float[Tensor, "k gates"], rows: slice, *, first: bool
@@ -198,7 +198,8 @@ class AdaptiveSteps:
     ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
         """Return the next ``g`` and ``c_g`` of all sentence nodes, Eq. (3)."""
         weights, size = self.weights, self.h.shape[1]
-        sums = torch.addmm(weights.node_bias, self.g, weights.node.T)
+        sums = self.g.new_empty(len(self.g), len(weights.node))
+        write_product(self.g, weights.node, sums, weights.node_bias)
         of_node = sums[:, size:]
         torch.addmm(of_node, self.text_mean(changed), weights.node_mean.T, out=of_node).sigmoid_()
         f_g, o = of_node.chunk(2, 1)
