@@ -4,6 +4,7 @@ import pytest
 
 from fathomer.dataset import TableOptions, answer_table, free_name
 from fathomer.errors import DataError
+from fathomer.prediction import WordSource
 from fathomer.predictor import Predictor
 from tests.tiny import tiny_artifact, tiny_examples
 
@@ -26,6 +27,16 @@ def test_a_table_keeps_its_columns_and_gets_answers(predictor):
     expected = predictor.predict(["a good film", "a bad film"])
     assert found["predicted_label"].to_pylist() == [answer.label for answer in expected]
     assert found["error"].to_pylist() == [None, None]
+
+
+def test_words_are_made_only_for_depths(predictor, monkeypatch):
+    made = []
+    monkeypatch.setattr(WordSource, "words", lambda _: made.append(1) or ())
+    table = pyarrow.table({"text": ["a good film", "a bad film"]})
+    answer_table(predictor, table, TableOptions())
+    assert made == []
+    answer_table(predictor, table, TableOptions(depths=True))
+    assert len(made) == 2
 
 
 def test_a_row_without_a_text_has_an_error_and_spoils_no_other(predictor):

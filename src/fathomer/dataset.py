@@ -114,8 +114,10 @@ def _answer(
     """Return the values of the new columns of a row."""
     if prediction is None:
         return (None, None, *[None] * options.depths, problem)
-    depth = prediction.mean_depth
-    depths = [None if depth is None else round(depth, 4)] * options.depths
+    depths: tuple[float | None, ...] = ()
+    if options.depths:  # otherwise the words of the prediction need not be made
+        depth = prediction.mean_depth
+        depths = (None if depth is None else round(depth, 4),)
     return (*label_and_probability(prediction), *depths, None)
 
 
