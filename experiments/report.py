@@ -65,8 +65,8 @@ of runs in brackets; "–" means not run or not published. Letters mark differen
 
 Word vectors of these runs: {vectors}. On each corpus all models have the settings that `fathomer train` chooses
 for a corpus of its size, and rivals about as many parameters as ours. The settings were found with our model,
-on held-out texts (`docs/log.md`); of the rivals, only the Transformers and CoVe have a learning rate of their
-own, the others have ours, without a search.
+on held-out texts (`docs/log.md`). Some rivals have a learning rate of their own, or more epochs, found in the
+same way (`docs/models.md`); of the others, only the BiLSTM was searched.
 {sources}"""
 
 

@@ -37,7 +37,7 @@ register(
     "cove",
     Cove,
     "McCann et al. 2017, Learned in Translation",
-    rate=0.3,
+    rate=0.0009,
     needs="an MT-LSTM in `FATHOMER_MT_LSTM` with its word vectors, or translations to train one on",
 )
 register(
@@ -46,24 +46,39 @@ register(
 register("dpcnn", DPCNN, "Johnson and Zhang 2017, Deep Pyramid Convolutional Neural Networks")
 register("drnn", DRNN, "Wang 2018, Disconnected Recurrent Neural Networks")
 register(
-    "early-exit", EarlyExitTransformer, "Elbayad et al. 2020, Depth-Adaptive Transformer", rate=0.2
+    "early-exit",
+    EarlyExitTransformer,
+    "Elbayad et al. 2020, Depth-Adaptive Transformer",
+    rate=0.0006,
+    epochs=2,
 )
-register("ms-trans", MultiScaleTransformer, "Guo et al. 2020, Multi-Scale Self-Attention", rate=0.2)
+register(
+    "ms-trans",
+    MultiScaleTransformer,
+    "Guo et al. 2020, Multi-Scale Self-Attention",
+    rate=0.0006,
+    epochs=2,
+)
 register(
     "multi-qt",
     MultiQT,
     "Logeswaran and Lee 2018, Learning Sentence Representations",
     needs="encoders in `FATHOMER_QT` (made by `pretrain-qt`), or training texts of several sentences",
 )
-register("r-transformer", RTransformer, "Wang et al. 2019, R-Transformer", rate=0.2)
+register("r-transformer", RTransformer, "Wang et al. 2019, R-Transformer", rate=0.0006)
 register("rcrn", RCRN, "Tay et al. 2018, Recurrently Controlled Recurrent Networks")
 register("region-embedding", RegionEmbedding, "Qiao et al. 2018, A New Method of Region Embedding")
-register("star-transformer", StarTransformer, "Guo et al. 2019, Star-Transformer", rate=0.3)
-register("swem-concat", SwemConcat, "Shen et al. 2018, Baseline Needs More Love")
-register("text-cnn", TextCNN, "Kim 2014, Convolutional Neural Networks for Sentence Classification")
+register("star-transformer", StarTransformer, "Guo et al. 2019, Star-Transformer", rate=0.0009)
+register("swem-concat", SwemConcat, "Shen et al. 2018, Baseline Needs More Love", rate=0.002)
+register(
+    "text-cnn",
+    TextCNN,
+    "Kim 2014, Convolutional Neural Networks for Sentence Classification",
+    rate=0.002,
+)
 register(
     "universal-transformer",
     UniversalTransformer,
     "Dehghani et al. 2019, Universal Transformers",
-    rate=0.2,
+    rate=0.0006,
 )

@@ -130,17 +130,21 @@ def test_options_change_settings_whatever_the_recipe():
         SettingChanges([], model="fathomr").applied(Recipe())
 
 
-def test_a_model_has_its_own_learning_rate_unless_it_is_set():
-    recipe = Recipe().with_settings(["train.learning_rate=0.003"])
+def test_a_model_has_its_own_learning_rate_and_epochs_unless_they_are_set():
+    recipe = Recipe().with_settings(["train.learning_rate=0.003", "train.epochs=5"])
     own = recipe.with_settings(["model.name=transformer"])
-    for changes, start, rate in (
-        (SettingChanges([], model="transformer"), recipe, 0.0006),
-        (SettingChanges(["model.name=transformer"]), recipe, 0.0006),
-        (SettingChanges([], model="bilstm"), recipe, 0.003),
-        (SettingChanges(["train.learning_rate=0.01"], model="transformer"), recipe, 0.01),
-        (SettingChanges([], model="transformer"), own, 0.003),  # a recipe of that model
+    limited = recipe.with_settings(["train.minutes=1"])
+    for changes, start, rate, epochs in (
+        (SettingChanges([], model="transformer"), recipe, 0.0006, 10),
+        (SettingChanges(["model.name=transformer"]), recipe, 0.0006, 10),
+        (SettingChanges([], model="bilstm"), recipe, 0.003, 5),
+        (SettingChanges(["train.learning_rate=0.01"], model="transformer"), recipe, 0.01, 10),
+        (SettingChanges([], model="transformer", epochs=3), recipe, 0.0006, 3),
+        (SettingChanges([], model="transformer"), limited, 0.0006, 5),
+        (SettingChanges([], model="transformer"), own, 0.003, 5),  # a recipe of that model
     ):
-        assert changes.applied(start).train.learning_rate == rate
+        train = changes.applied(start).train
+        assert (train.learning_rate, train.epochs) == (rate, epochs)
 
 
 def test_without_a_recipe_the_settings_follow_from_the_data(run, data, tmp_path):
@@ -252,6 +256,17 @@ def test_a_run_with_a_time_limit_is_resumed_with_the_epochs_it_began_with(
     assert code == 0, err
     assert ", 2 epochs, " in err
     assert " of 2; the model is in m\n" in out
+
+
+def test_a_model_with_its_own_epochs_is_resumed_with_them(run, data, monkeypatch, interrupt):
+    monkeypatch.setattr("fathomer.train.automatic.EPOCHS", (1, 1))
+    small = ("--model", "transformer", "--set", "model.hidden_size=8", "--no-baseline")
+    with monkeypatch.context() as patch:
+        patch.setattr("fathomer.train.fit.calibrate", interrupt)
+        assert run("train", data, "--out", "m", *small)[0] == 130
+    code, out, err = run("train", data, "--out", "m", *small, "--resume")
+    assert code == 0, err
+    assert out.endswith("epoch 2 of 2; the model is in m\n")
 
 
 def test_ctrl_c_saves_the_best_epoch_and_resume_continues(run, data, recipe, tmp_path):

@@ -40,12 +40,12 @@ def test_a_name_is_readable_and_its_key_depends_on_what_decides_the_result():
 
 
 @pytest.mark.parametrize("name", shipped_experiments())
-def test_a_shipped_experiment_compares_models_at_the_same_settings_but_the_learning_rate(name):
+def test_a_shipped_experiment_compares_models_at_the_same_settings_but_rate_and_epochs(name):
     plans = Experiment.from_toml(shipped_experiments()[name]).plans()
     assert name not in shipped_recipes()
     assert find_experiment(name) == shipped_experiments()[name]
     assert len({plan.key for plan in plans}) == len({plan.name for plan in plans}) == len(plans)
-    own = {"model": {"name": "fathomer"}, "train": {"seed": 0, "learning_rate": 0.001}}
+    own = {"model": {"name": "fathomer"}, "train": {"seed": 0, "learning_rate": 0.001, "epochs": 1}}
     for corpus in {plan.corpus for plan in plans}:
         chosen = [p for p in plans if p.corpus == corpus and not p.variant]
         assert len({p.recipe.updated(own) for p in chosen}) <= 1, corpus
@@ -56,7 +56,7 @@ def test_a_model_has_its_own_learning_rate_unless_the_experiment_sets_it():
         runs = (RunsEntry(corpora=["trec"], models=["bilstm", "transformer"]),)
         return [p.recipe.train.learning_rate for p in Experiment(runs=runs, **sections).plans()]
 
-    assert rates() == [0.001, 0.0002]
+    assert rates() == [0.001, 0.0006]
     assert rates(settings={"train": {"learning_rate": 0.01}}) == [0.01, 0.01]
     assert rates(models={"transformer": {"train": {"learning_rate": 0.1}}}) == [0.001, 0.1]
 

@@ -51,7 +51,7 @@ class SettingChanges:
         }
 
     def applied(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with these settings, and with the learning rate of another model."""
+        """Return a recipe with these settings, and with rate and epochs of another model."""
         from fathomer.model.registry import find_model
 
         name = recipe.with_settings(self.assignments).updated(self.options).model.name
@@ -70,8 +70,8 @@ def automatic_settings(
 ) -> Recipe:
     """Return the settings that follow from the training texts, and print them.
 
-    A resumed training keeps the number of epochs in its checkpoint: with ``--minutes`` it depends on
-    how fast the machine was at that moment. With ``suggest``, word vectors are suggested.
+    A resumed training keeps model, epochs and learning rate of its checkpoint: with ``--minutes``, the
+    epochs depend on how fast the machine was at that moment. With ``suggest``, word vectors are suggested.
     """
     from fathomer.train.automatic import automatic_settings as follow_data
     from fathomer.train.automatic import describe, is_direct
@@ -80,8 +80,12 @@ def automatic_settings(
     before = load_checkpoint(checkpoint)[1]["settings"] if checkpoint else {}
 
     def change(recipe: Recipe) -> Recipe:
-        epochs = before.get("train.epochs", recipe.train.epochs)
-        return changes.applied(recipe.updated({"train": {"epochs": epochs}}))
+        kept = [
+            f"{name}={before[name]}"
+            for name in ("model.name", "train.epochs", "train.learning_rate")
+            if name in before
+        ]
+        return changes.applied(recipe.with_settings(kept))
 
     settings, size = follow_data(splits.source.train, change)
     if not is_direct(settings.model.name):

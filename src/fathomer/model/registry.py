@@ -26,15 +26,22 @@ class RegisteredModel(NamedTuple):
 
     network: type[Network]
     paper: str
-    rate: float = 1.0
-    """Learning rate of the model, as a multiple of the rate of a recipe, which is that of ours."""
+    rate: float | None = None
+    """Learning rate of the model, if it is not that of a recipe, which is that of ours."""
+    epochs: int = 1
+    """Epochs of the model, as a multiple of those of a recipe."""
     needs: str = ""
     """What the model needs besides labelled texts."""
 
     def adapted(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with the learning rate of the model."""
-        rate = recipe.train.learning_rate * self.rate
-        return recipe.updated({"train": {"learning_rate": float(f"{rate:.3g}")}})
+        """Return a recipe with the learning rate and the epochs of the model.
+
+        Where the time is limited, the epochs are those that the recipe can afford.
+        """
+        train = recipe.train
+        rate = train.learning_rate if self.rate is None else self.rate
+        epochs = train.epochs * (1 if train.minutes else self.epochs)
+        return recipe.updated({"train": {"learning_rate": rate, "epochs": epochs}})
 
 
 MODELS: dict[str, RegisteredModel] = {}
@@ -43,10 +50,16 @@ CLONE = Path(__file__).resolve().parents[3]
 
 
 def register(
-    name: str, network: type[Network], paper: str, *, rate: float = 1.0, needs: str = ""
+    name: str,
+    network: type[Network],
+    paper: str,
+    *,
+    rate: float | None = None,
+    epochs: int = 1,
+    needs: str = "",
 ) -> None:
     """Make a model available as ``--model NAME``, for training, saving and loading."""
-    MODELS[name] = RegisteredModel(network, paper, rate, needs)
+    MODELS[name] = RegisteredModel(network, paper, rate, epochs, needs)
 
 
 register(
@@ -58,7 +71,13 @@ register("bilstm", StackedBiLSTM, "Graves and Schmidhuber 2005, Framewise Phonem
 register("fasttext", FastText, "Joulin et al. 2017, Bag of Tricks for Efficient Classification")
 register("s-lstm", SentenceStateLSTM, "Zhang et al. 2018, Sentence-State LSTM")
 register("tfidf", Tfidf, "Salton and Buckley 1988, Term-Weighting Approaches")
-register("transformer", Transformer, "Vaswani et al. 2017, Attention Is All You Need", rate=0.2)
+register(
+    "transformer",
+    Transformer,
+    "Vaswani et al. 2017, Attention Is All You Need",
+    rate=0.0006,
+    epochs=2,
+)
 
 
 def find_model(name: str) -> RegisteredModel:

@@ -3,14 +3,13 @@
 import torch
 
 from experiments.rivals import early_exit
-from fathomer.model.baselines.transformer import POSITIONS
-from tests.model.baselines.small import RAGGED, assert_close, positions, small_model, tokens_of
+from tests.model.baselines.small import RAGGED, assert_close, small_model, transformer_input
 from tests.model.networks import packed
 
 
 def run_plainly(network, text, confidence):
     """Compute the logits of one text; a word that is sure keeps its state and its logits."""
-    h = network.input(tokens_of(network, text)) + POSITIONS * positions(len(text), network.size)
+    h = transformer_input(network, text)
     exits = [None] * len(text)
     for layer, classifier in zip(network.encoder.layers, network.output, strict=True):
         new = layer(h[None])[0]
@@ -35,7 +34,7 @@ def test_a_sure_word_keeps_its_state_and_its_logits(monkeypatch):
 def test_in_training_the_probabilities_of_the_layers_are_averaged():
     network = small_model("early-exit", word_dropout=0.0, hidden_dropout=0.0).train()
     text = RAGGED[3]
-    h = network.input(tokens_of(network, text)) + POSITIONS * positions(len(text), network.size)
+    h = transformer_input(network, text)
     probabilities = []
     for layer, classifier in zip(network.encoder.layers, network.output, strict=True):
         h = layer(h[None])[0]

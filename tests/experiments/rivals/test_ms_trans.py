@@ -6,13 +6,11 @@ import pytest
 import torch
 
 from experiments.rivals.ms_trans import HEADS, LAYERS, heads_per_scale
-from fathomer.model.baselines.transformer import POSITIONS
 from tests.model.baselines.small import (
     assert_agrees,
     pooled,
-    positions,
     small_model,
-    tokens_of,
+    transformer_input,
 )
 from tests.model.networks import random_texts
 
@@ -44,7 +42,7 @@ def attend(layer, x, scales):
 def run_plainly(network, text):
     """Compute the logits of one text."""
     n = len(text)
-    x = network.input(tokens_of(network, text)) + POSITIONS * positions(n, network.size)
+    x = transformer_input(network, text)
     for number, layer in enumerate(network.encoder.layers, start=1):
         counts = heads_per_scale(number)
         choices = [1, 3, max(1, n // 16), max(1, n // 8), max(1, n // 4)]

@@ -34,8 +34,8 @@ FORMULAS = {
     "authors-cell": f"{sizes.BILSTM} + (H*I + I) + I*L + (I*H + H) + 6*H*(T + I) + "
     f"{STEPS.format(gates=6)} + (T + I != H)*(T + I)*H + 3*H*Y + Y",
     "dnc-cuw": "4*H*(T + 32 + H + 2) + 33*(H + 1) + 2*H*H + 2*H + 99*(2*H + 1) + (H + 32)*Y + Y",
-    "early-exit": f"(T*H + H) + 6 * ({ENCODER} + 2*H + H*Y + Y)",
-    "ms-trans": f"(T*H + H) + 6 * ({ENCODER}) + 2*H + 2*H*Y + Y",
+    "early-exit": f"(T*H + 3*H) + 6 * ({ENCODER} + 2*H + H*Y + Y)",
+    "ms-trans": f"(T*H + 3*H) + 6 * ({ENCODER}) + 2*H + 2*H*Y + Y",
     "r-transformer": f"(T*H + H) + 3 * (2*H + 6*(H*H + H) + {ENCODER}) + 2*H + 2*H*Y + Y",
     "universal-transformer": f"(T*H + H) + {ENCODER} + 2*H + (H + 1) + 2*H*Y + Y",
     "rcrn": f"3 * {sizes.BILSTM} + 2*H*Y + Y",

@@ -89,16 +89,16 @@ def cost_table(names: Sequence[str]) -> str:
 
 def difference_table(names: Sequence[str]) -> str:
     """Return a table of what models need and where they differ, from their docstrings."""
-    lines = ["| model | rate | needs | where ours differs |", "|---|---:|---|---|"]
+    lines = ["| model | rate | epochs | needs | where ours differs |", "|---|---:|---:|---|---|"]
     for name in names:
-        _, found, text = sys.modules[MODELS[name].network.__module__].__doc__.partition(
-            "Differences"
-        )
-        assert found, f"the docstring of {name} does not say where it differs"
+        page = sys.modules[MODELS[name].network.__module__].__doc__
+        _, said, text = page.partition("Differences")
+        assert said, f"the docstring of {name} does not say where it differs"
         text = text.partition(":")[2].split("\n\n    ")[0].replace("\n- ", " ").replace("|", "\\|")
-        lines.append(
-            f"| `{name}` | {MODELS[name].rate:g} | {MODELS[name].needs or '–'} | {' '.join(text.split())} |"
-        )
+        found = MODELS[name]
+        rate = "–" if found.rate is None else f"{found.rate:g}"
+        needs, differences = found.needs or "–", " ".join(text.split())
+        lines.append(f"| `{name}` | {rate} | × {found.epochs} | {needs} | {differences} |")
     return "\n".join(lines) + "\n\n"
 
 

@@ -61,6 +61,12 @@ def positions(count: int, size: int) -> torch.Tensor:
     return sinusoids(torch.arange(count, dtype=torch.float64), size)
 
 
+def transformer_input(network: Network, text: list[int]) -> torch.Tensor:
+    """Return the input of the first layer of a Transformer, one row per word."""
+    x = network.input_norm(network.input(tokens_of(network, text)))
+    return (x + positions(len(text), network.size)) * network.size**0.5
+
+
 def pooled(states: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
     """Pool the states of one text as Eq. (15) does; return zeros for an empty text."""
     if not len(states):

@@ -6,16 +6,16 @@ from torch import nn
 
 from fathomer.model import DepthAdaptiveNetwork, WordBatch
 from fathomer.model.baselines.comparison import packed, padded
-from fathomer.model.baselines.transformer import HEADS, LAYERS, POSITIONS
+from fathomer.model.baselines.transformer import HEADS, LAYERS
 from tests.model.baselines.small import (
     RAGGED,
     assert_close,
     pooled,
-    positions,
     ragged_logits,
     small_config,
     small_model,
     tokens_of,
+    transformer_input,
 )
 
 
@@ -99,6 +99,6 @@ def test_the_transformer_is_the_encoder_of_pytorch_over_each_text(hidden_size):
     encoder = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(size), enable_nested_tensor=False)
     encoder.double().eval().load_state_dict(network.encoder.state_dict())
     for text, found in zip(RAGGED, ragged_logits(network), strict=True):
-        x = network.input(tokens_of(network, text)) + POSITIONS * positions(len(text), size)
+        x = transformer_input(network, text)
         states = encoder(x[None])[0] if text else x
         assert_close(found, network.output(pooled(states)))

@@ -21,7 +21,7 @@ FORMULAS = {
     "fathomer": f"{sizes.BILSTM} + (H*I + I) + I*L + (I*H + H) + 7*H*(T + I) + {STEPS} + 3*H*Y + Y",
     "s-lstm": f"(T*H + H) + 7*H*T + {STEPS} + 3*H*Y + Y",
     "bilstm": f"{sizes.BILSTM} + 4 * (4*(H//2) * 3*(H//2) + 4*(H//2)) + 2*H*Y + Y",
-    "transformer": "(T*H + H) + 6 * (4*(H*H + H) + (8*H*H + 5*H) + 4*H) + 2*H + 2*H*Y + Y",
+    "transformer": "(T*H + 3*H) + 6 * (4*(H*H + H) + (8*H*H + 5*H) + 4*H) + 2*H + 2*H*Y + Y",
 }
 
 

@@ -6,13 +6,16 @@ wide, each with a residual connection; positions are sinusoidal. For each head
     z = x + W_o softmax(Q K^T / sqrt(d)) V    Q, K, V: linear maps of LayerNorm(x)
     y = z + W_2 ReLU(W_1 LayerNorm(z))
 
-Differences: a linear layer projects the tokens to the width of the layers (there, embeddings have
-that width and are scaled); normalisation comes before each part (there, after it, which needs a
-learning-rate warm-up); trained embeddings and positions start small; and texts are pooled as in
-Eq. (15), without the sentence node.
+The input of the first layer is ``sqrt(H) (LayerNorm(tokens) + positions)``, so that a word is larger
+than what each layer adds to it at first. Differences: a linear layer projects the tokens to the width
+of the layers, and they are normalised (there, embeddings have that width, and only they are scaled);
+normalisation comes before each part (there, after it, which needs a learning-rate warm-up); trained
+embeddings start small; and texts are pooled as in Eq. (15), without the sentence node.
 
 The width of the layers is ``hidden_size``, rounded up to a multiple of the number of heads.
 """
+
+import math
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,7 +33,7 @@ SPREAD = 0.02
 """Standard deviation of trained embeddings at the start. With 0.4, as in the other models, it
 stayed at chance on the demo corpus (docs/log.md)."""
 POSITIONS = 0.03
-"""Scale of the sinusoids, which would otherwise outweigh the tokens."""
+"""Scale of the sinusoids beside tokens that are not normalised, which they would outweigh."""
 
 
 def start_small(embedding: TokenEmbedding) -> None:
@@ -68,6 +71,7 @@ class Transformer(ComparisonModel):
         start_small(self.embedding)
         self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
+        self.input_norm = nn.LayerNorm(self.size)
         layer = encoder_layer(self.size, self.config.hidden_dropout)
         norm = nn.LayerNorm(self.size)
         self.encoder = nn.TransformerEncoder(layer, LAYERS, norm, enable_nested_tensor=False)
@@ -83,8 +87,9 @@ class Transformer(ComparisonModel):
 
     def embedded(self, tokens: Float[Tensor, "N token"], batch: WordBatch) -> Float[Tensor, "N H"]:
         """Return the input of the first layer: tokens with their positions."""
-        positions = scaled_positions(tokens, batch, self.size)
-        return self.hidden_dropout(self.input(tokens) + positions)  # type: ignore[no-any-return]
+        positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
+        x = math.sqrt(self.size) * (self.input_norm(self.input(tokens)) + positions)
+        return self.hidden_dropout(x)  # type: ignore[no-any-return]
 
     def encode(
         self, table: Float[Tensor, "B T H"], here: Bool[Tensor, "B T"], batch: WordBatch
