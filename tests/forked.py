@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -51,7 +52,8 @@ class Forked:
     def send_signal(self, number):
         """Send a signal unless the process has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, number)
 
     def terminate(self):
         self.send_signal(signal.SIGTERM)

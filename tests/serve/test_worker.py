@@ -49,16 +49,23 @@ def worker(model):
         yield found
 
 
-@pytest.fixture(scope="module")
-def remote(model):
-    """A forked worker for all tests that leave it alive; the end of its input ends it."""
+@contextmanager
+def forked_worker(model):
+    """Start a worker that is forked, also whenever it is started again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkerPredictor, "_start", lambda self: ForkedWorker(self._command))
         with worker(model) as found:
             found._start = partial(ForkedWorker, found._command)
             patch.undo()
             yield found
-            last = found._process.pid
+
+
+@pytest.fixture(scope="module")
+def remote(model):
+    """A worker for all tests that leave it alive; the end of its input ends it."""
+    with forked_worker(model) as found:
+        yield found
+        last = found._process.pid
     assert gone(last)
 
 
@@ -88,7 +95,7 @@ def test_a_worker_predicts_what_the_predictor_does(remote):
 
 def test_a_worker_keeps_a_depth_budget(budgeted):
     local = fathomer.load(budgeted)
-    with worker(budgeted) as own:
+    with forked_worker(budgeted) as own:
         for budget in (1.5, 4):
             found = own.predict(TEXTS, depth_budget=budget)
             expected = local.predict(TEXTS, depth_budget=budget)
