@@ -32,7 +32,7 @@ REFUSAL = b'{"error": {"code": "queue_words", "message": "", "limit": 5}}'
 
 def test_a_service_is_measured_and_every_answer_checked(bench, tmp_path):
     tiny_artifact().save(tmp_path / "model")
-    options = ["--connections", "4", "--texts-per-request", "50", "--seconds", "1"]
+    options = ["--connections", "4", "--texts-per-request", "50", "--seconds", "0.5"]
     code, out, err = bench("serving", "model", *options, "--workers", "2", "--json")
     assert code == 0, err
     found = json.loads(out)
