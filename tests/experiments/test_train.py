@@ -1,6 +1,9 @@
 """A rival is trained, saved, loaded and used like any other model."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -9,7 +12,6 @@ from fathomer.data.demo import demo_corpus
 from fathomer.errors import ConfigError
 from fathomer.model import registry
 from fathomer.model.registry import MODELS
-from tests.forked import run_forked
 from tests.tiny import TINY
 
 
@@ -27,6 +29,11 @@ def trained(run_experiments, monkeypatch, tmp_path):
     return tmp_path / "m"
 
 
+def in_new_process(code, folder):
+    command = [sys.executable, *code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ)
+
+
 def test_a_trained_rival_is_loaded_and_predicts(trained):
     texts = ["a lovely film", ""]
     answers = fathomer.load(trained).predict(texts)
@@ -37,7 +44,7 @@ def test_a_trained_rival_is_loaded_and_predicts(trained):
 
 
 def test_in_a_clone_the_package_finds_a_rival_by_itself(trained):
-    done = run_forked(["-m", "fathomer", "evaluate", "m", "demo", "--json"], trained.parent)
+    done = in_new_process(["-m", "fathomer", "evaluate", "m", "demo", "--json"], trained.parent)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["examples"] > 0
 
