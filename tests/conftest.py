@@ -50,14 +50,16 @@ TOGETHER = {
     "demo": ["test_contributions", "test_demo", "test_howto", "test_readme"],
     "tutorial": ["test_tutorial"],
     "service": [
-        f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")
+        *("serve/test_connections", "serve/test_hostile", "serve/test_limits", "serve/test_routes"),
+        *("serve/test_shutdown", "serve/test_worker", "serve/test_page", "serve/test_page_tables"),
     ],
-    "workers": ["serve/test_worker"],
     "processes": ["train/test_processes"],
     "ray": ["test_answer_dataset", "test_dataset", "benchmarks/test_scale"],
-    "page": ["serve/test_page", "serve/test_page_tables"],
 }
-"""Files that share a trained model, a service or a browser, by the name of what they share."""
+"""Files that share a trained model, a service or a browser, by the name of what they share.
+
+Tests of services mostly wait: in one worker, they leave the cores to the others.
+"""
 GROUPS = {f"tests/{file}.py": name for name, files in TOGETHER.items() for file in files}
 FITTED = re.compile(
     r"(?:Rivals|ShippedModels)::test_"
