@@ -109,7 +109,7 @@ def main():
         exec(what, {"__name__": "__main__"})
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the module may already be imported
+        warnings.filterwarnings("ignore", ".* found in sys.modules", RuntimeWarning)
         runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 

@@ -33,12 +33,8 @@ class ForkedWorker:
         forked = Forked(*command[2:], pipes=True, program="tests.forked")
         forked.stderr.close()
         self.stdin, self.stdout = forked.stdin.detach(), forked.stdout.detach()
-        self.pid, self.kill, self.poll, self.wait = (
-            forked.pid,
-            forked.kill,
-            forked.poll,
-            forked.wait,
-        )
+        self.pid, self.poll = forked.pid, forked.poll
+        self.kill, self.wait = forked.kill, forked.wait
 
 
 @contextmanager
