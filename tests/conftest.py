@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from functools import cache
 from io import BytesIO, TextIOWrapper
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import jaxtyping
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from tests.forked import Forked
@@ -29,6 +31,9 @@ jaxtyping.config.update("jaxtyping_disable", True)  # until a test needs it
 # Nothing that is imported for the tests is ever freed, but the garbage collector would visit all of it
 # again and again; it is enabled once the tests are collected.
 gc.disable()
+
+# Typer builds all commands of an app anew whenever it is called, which takes longer than most of them.
+typer.main.get_command = cache(typer.main.get_command)
 
 # Shells start background jobs with Ctrl-C ignored. Subprocesses would inherit that, and some tests
 # interrupt them with Ctrl-C.
