@@ -1,9 +1,12 @@
 """Fixtures and settings of all tests; jaxtyping checks the shapes in those of the networks."""
 
+import gc
 import json
 import os
+import re
 import signal
 import sys
+from functools import cache
 from io import BytesIO, TextIOWrapper
 from itertools import count
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import NamedTuple
 
 import jaxtyping
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from tests.forked import Forked
@@ -23,6 +27,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Must run before these packages are imported: the hook rewrites modules while they are loaded.
 jaxtyping.install_import_hook(["fathomer.model", "experiments.rivals"], "beartype.beartype")
 jaxtyping.config.update("jaxtyping_disable", True)  # until a test needs it
+
+# Nothing that is imported for the tests is ever freed, but the garbage collector would visit all of it
+# again and again; it is enabled once the tests are collected.
+gc.disable()
+
+# Typer builds all commands of an app anew whenever it is called, which takes longer than most of them.
+typer.main.get_command = cache(typer.main.get_command)
 
 # Shells start background jobs with Ctrl-C ignored. Subprocesses would inherit that, and some tests
 # interrupt them with Ctrl-C.
@@ -44,19 +55,29 @@ TOGETHER = {
     "demo": ["test_contributions", "test_demo", "test_howto", "test_readme"],
     "tutorial": ["test_tutorial"],
     "service": [
-        f"serve/test_{name}" for name in ("connections", "hostile", "limits", "routes", "shutdown")
+        *("serve/test_connections", "serve/test_hostile", "serve/test_limits", "serve/test_routes"),
+        *("serve/test_shutdown", "serve/test_worker", "serve/test_page", "serve/test_page_tables"),
     ],
-    "workers": ["serve/test_worker"],
     "processes": ["train/test_processes"],
     "ray": ["test_answer_dataset", "test_dataset", "benchmarks/test_scale"],
-    "page": ["serve/test_page", "serve/test_page_tables"],
 }
-"""Files that share a trained model, a service or a browser, by the name of what they share."""
+"""Files that share a trained model, a service or a browser, by the name of what they share.
+
+Tests of services mostly wait: in one worker, they leave the cores to the others.
+"""
 GROUPS = {f"tests/{file}.py": name for name, files in TOGETHER.items() for file in files}
+FITTED = re.compile(
+    r"(?:Rivals|ShippedModels)::test_"
+    r"(?:it_learns_64_examples|a_prediction_does_not_depend_on_the_other_texts"
+    r"|a_saved_model_predicts_the_same)\[(.*)\]$"
+)
+"""The tests of all models that share a trained model of each, by name."""
 
 
 def group_of(nodeid):
     """Return the name of the group that a test belongs to; a test without one is its own group."""
+    if shared := FITTED.search(nodeid):
+        return f"fitted {shared[1]}"
     return GROUPS.get(nodeid.partition("::")[0], nodeid)
 
 
@@ -66,6 +87,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if group_of(item.nodeid) in ("ray", "processes"):
             item.add_marker("scale")
+
+
+def pytest_collection_finish():
+    """Collect garbage from now on, but only of what the tests allocate."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

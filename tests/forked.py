@@ -1,4 +1,4 @@
-"""Processes of the command ``fathomer`` that start immediately.
+"""Processes of the command ``fathomer``, or of any Python code, that start immediately.
 
 They are forked from a server process that has already imported what takes a new process several
 seconds: torch with the compiler that its optimisers load, scikit-learn and the service. Exit codes and
@@ -6,10 +6,13 @@ signals are those of any other process.
 """
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -49,7 +52,8 @@ class Forked:
     def send_signal(self, number):
         """Send a signal unless the process has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, number)
 
     def terminate(self):
         self.send_signal(signal.SIGTERM)
@@ -84,6 +88,29 @@ class Forked:
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream:
                 stream.close()
+
+
+def run_forked(arguments, folder="."):
+    """Run ``python`` with arguments, ``-m module`` or ``-c code``; return what ``subprocess.run`` does.
+
+    Tests of what is imported must know that the server has already imported much.
+    """
+    with Forked(*map(str, arguments), folder=folder, pipes=True, program="tests.forked") as process:
+        process.stdin.close()
+        printed, shown = process.stdout.read(), process.stderr.read()
+    return subprocess.CompletedProcess(arguments, process.returncode, printed, shown)
+
+
+def main():
+    """Run the module or code that ``python`` would run with these arguments."""
+    _, option, what, *rest = sys.argv
+    sys.argv = [what, *rest]
+    if option == "-c":
+        exec(what, {"__name__": "__main__"})
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* found in sys.modules", RuntimeWarning)
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 
 def _stream(end, mode):

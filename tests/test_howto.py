@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from tests.documents import (
     sessions,
     split_session,
 )
+from tests.forked import run_forked
 from tests.tiny import tiny_examples, write_csv
 
 HOWTO = Path(__file__).parents[1] / "docs" / "howto"
@@ -136,8 +135,8 @@ def test_explain_prints_what_its_page_shows(ran):
 def test_the_pipeline_and_the_model_card_match_their_page(folder):
     skip_without_package("hub")
     [code], [shown] = blocks(PAGES["hub"], "python"), blocks(PAGES["hub"], "text")
-    # A new process: here, another test may already have registered the model classes.
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    # Another process: here, another test may already have registered the model classes.
+    done = run_forked(["-c", code], folder)
     assert done.returncode == 0, done.stderr
     assert mask_numbers(done.stdout) == mask_numbers(shown)
     [shown] = blocks(PAGES["hub"], "markdown")

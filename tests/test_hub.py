@@ -3,7 +3,6 @@
 import importlib
 import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -16,6 +15,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub is not 
 import fathomer  # noqa: E402
 import fathomer.hub  # noqa: E402
 from fathomer.errors import ArtifactError, ConfigError, MissingExtraError  # noqa: E402
+from tests.forked import run_forked  # noqa: E402
 from tests.tiny import SIGNS, supervised_artifact, tagged, tagged_artifact, tiny_artifact  # noqa: E402
 
 TEXTS = ["The film was lovely.", "", "Qzxv häßlich film", "bad", "good " * 80]
@@ -188,7 +188,7 @@ def test_the_folder_tells_users_of_transformers_what_to_import(tmp_path):
     """Without the import, transformers names the model type in config.json, and no more."""
     tiny_artifact().save(tmp_path)
     script = f"from transformers import AutoConfig; AutoConfig.from_pretrained({str(tmp_path)!r})"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_forked(["-c", script])
     assert "has model type `fathomer`" in done.stderr
     first_lines = (tmp_path / "config.json").read_text(encoding="utf-8").splitlines()[1:3]
     assert '"fathomer"' in first_lines[0]

@@ -3,8 +3,6 @@
 import gc
 import json
 import mmap
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ from fathomer.data.reading import read_examples
 from fathomer.spool import Spool, pieces
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Tokenizer
+from tests.forked import run_forked
 
 TEXTS = ["a good film", "", "naïve 🎬", "half a surrogate \ud800", "a\nb"]
 
@@ -113,12 +112,8 @@ def test_memory_does_not_grow_with_the_texts():
     """With such a low limit, the texts and words of both corpora are on disk."""
 
     def measured(rows):
-        command = [sys.executable, "-m", "tests.data.large", str(rows)]
-        command += ["--distinct", "500", "--limit", "65536"]
-        done = subprocess.run(
-            command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1]
-        )
-        return json.loads(done.stdout)
+        options = ["--distinct", "500", "--limit", "65536"]
+        return json.loads(run_forked(["-m", "tests.data.large", rows, *options]).stdout)
 
     few, many = measured(1_000), measured(8_000)
     assert many["texts"] == 8_000

@@ -34,7 +34,7 @@ def test_a_missing_a_doubled_and_a_wrong_answer_are_found(tmp_path):
 
 def test_plain_and_ray_answer_alike_although_a_worker_is_killed(ray, capsys):
     predictor = Predictor(tiny_artifact())
-    found = measure_scale(predictor, texts=3000, workers=[1], kills=1, report=lambda _: None)
+    found = measure_scale(predictor, texts=1000, workers=[1], kills=1, report=lambda _: None)
     [row] = found["rows"]
     assert row["killed"] == 1
     assert capsys.readouterr().out == ""  # Ray reports the killed worker on standard error

@@ -1,8 +1,6 @@
 """The load test finds wrong, failed and lost answers, and measures a real service."""
 
 import json
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +12,7 @@ import pytest
 from benchmarks.load import generate_load, outcome_of
 from benchmarks.serving import make_requests
 from fathomer.predictor import Predictor
+from tests.forked import run_forked
 from tests.tiny import tiny_artifact
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
@@ -33,7 +32,7 @@ REFUSAL = b'{"error": {"code": "queue_words", "message": "", "limit": 5}}'
 
 def test_a_service_is_measured_and_every_answer_checked(bench, tmp_path):
     tiny_artifact().save(tmp_path / "model")
-    options = ["--connections", "4", "--texts-per-request", "50", "--seconds", "1"]
+    options = ["--connections", "4", "--texts-per-request", "50", "--seconds", "0.5"]
     code, out, err = bench("serving", "model", *options, "--workers", "2", "--json")
     assert code == 0, err
     found = json.loads(out)
@@ -157,4 +156,4 @@ def test_a_rate_is_kept_until_the_time_is_up(request_and_answer):
 
 def test_only_the_load_generator_imports_locust():
     command = "import sys, benchmarks.serving; sys.exit('gevent' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", command]).returncode == 0
+    assert run_forked(["-c", command]).returncode == 0

@@ -2,21 +2,31 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 from benchmarks import training
 from benchmarks.training import TrainingCase, TrainingPlan, largest_ratio
+from tests.forked import run_forked
 
 SMALL = TrainingPlan(max_depth=2, vocabulary=500, steps=2, rounds=1)
 SIZES = ("--hidden-size", "8", "--batch-words", "600")
 
 
 def test_one_process_and_several_are_measured_in_turns(bench, monkeypatch):
+    threads = []
+
+    def run(command, *, cwd, env, **_):
+        threads.append(env["OMP_NUM_THREADS"])
+        return run_forked(command[1:], cwd)
+
     monkeypatch.setattr(training, "QUICK", SMALL)
+    monkeypatch.setattr(training, "subprocess", SimpleNamespace(run=run))
     code, out, err = bench("training", "--quick", *SIZES, "--json", "--out", "found.json")
     assert code == 0, err
     found = json.loads(out)
     assert (found["plan"]["hidden_size"], found["plan"]["batch_words"]) == (8, 600)
     assert [(row["processes"], row["threads"]) for row in found["rows"]] == [(1, 1), (1, 2), (2, 1)]
+    assert threads == ["1", "2", "1"]
     assert all(row["words_per_second"] > 0 for row in found["rows"])
 
 

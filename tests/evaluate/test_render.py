@@ -1,8 +1,6 @@
 """A report as an HTML page and as a picture."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -13,6 +11,7 @@ from fathomer.evaluate.label_words import LabelWord, LabelWords
 from fathomer.evaluate.metrics import LabelMetrics, Metrics
 from fathomer.evaluate.render import MATRIX_LABELS, confusion_png, report_page
 from fathomer.evaluate.report import LengthGroup, Mistake, Report, UnseenScore
+from tests.forked import run_forked
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -111,8 +110,7 @@ def test_drawing_does_not_import_pyplot():
         "import sys; from tests.evaluate.test_render import *; confusion_png(report_with(['a', 'b']));"
         "print('matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert run_forked(["-c", code]).stdout == "False\n"
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):

@@ -15,9 +15,10 @@ def encoder(tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.alternatives.find_encoder", lambda name: folder)
 
 
-def test_every_system_is_measured_once(run_experiments, encoder, tmp_path):
+def test_every_system_is_measured_once(run_experiments, encoder, monkeypatch, tmp_path):
     pytest.importorskip("wordllama", reason="the extra vectors is not installed")
     pytest.importorskip("fasttext", reason="the extra fasttext is not installed")
+    monkeypatch.setattr("experiments.alternatives.TIMED_SECONDS", 0.05)
     write_csv(tmp_path / "d.csv", tiny_examples(200))
     small = TINY.updated({"train": {"epochs": 1}, "text": {"vector_words": 10}})
     options = [f"--set={name}={value}" for name, value in small.changed_values().items()]

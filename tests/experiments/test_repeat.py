@@ -8,7 +8,7 @@ from functools import partial
 from experiments.execute import execute
 
 
-def test_a_repeated_run_gives_the_same_answers(run_experiments, executed, tmp_path):
+def test_a_repeated_run_gives_the_same_answers(run_experiments, executed, tmp_path, forked_workers):
     path = executed[1].save(tmp_path / "results")
     code, out, err = run_experiments("repeat", str(path))
     assert (code, out.splitlines()[1]) == (0, "the same test texts are correct")

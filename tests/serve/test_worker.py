@@ -3,11 +3,13 @@
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,23 @@ import fathomer
 from fathomer.files import sha256_of
 from fathomer.predictor import Predictor
 from fathomer.serve.worker import WorkerError, WorkerPredictor, start_workers
-from tests.forked import gone
+from tests.forked import Forked, gone
 from tests.serve.process import accepted, question, service
 from tests.tiny import tiny_artifact
 
 TEXTS = ["The film was lovely.", "", "An awful zzyzx, dull and poor: ñandú", "good " * 30]
+
+
+class ForkedWorker:
+    """A worker process that need not import PyTorch; it has what a worker needs of ``Popen``."""
+
+    def __init__(self, command, **_):
+        assert command[:2] == [sys.executable, "-P"]
+        forked = Forked(*command[2:], pipes=True, program="tests.forked")
+        forked.stderr.close()
+        self.stdin, self.stdout = forked.stdin.detach(), forked.stdout.detach()
+        self.pid, self.poll = forked.pid, forked.poll
+        self.kill, self.wait = forked.kill, forked.wait
 
 
 @contextmanager
@@ -31,12 +45,23 @@ def worker(model):
         yield found
 
 
+@contextmanager
+def forked_worker(model):
+    """Start a worker that is forked, also whenever it is started again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkerPredictor, "_start", lambda self: ForkedWorker(self._command))
+        with worker(model) as found:
+            found._start = partial(ForkedWorker, found._command)
+            patch.undo()
+            yield found
+
+
 @pytest.fixture(scope="module")
 def remote(model):
     """A worker for all tests that leave it alive; the end of its input ends it."""
-    with worker(model) as found:
+    with forked_worker(model) as found:
         yield found
-        [last] = workers_of(os.getpid())
+        last = found._process.pid
     assert gone(last)
 
 
@@ -66,7 +91,7 @@ def test_a_worker_predicts_what_the_predictor_does(remote):
 
 def test_a_worker_keeps_a_depth_budget(budgeted):
     local = fathomer.load(budgeted)
-    with worker(budgeted) as own:
+    with forked_worker(budgeted) as own:
         for budget in (1.5, 4):
             found = own.predict(TEXTS, depth_budget=budget)
             expected = local.predict(TEXTS, depth_budget=budget)
@@ -82,7 +107,7 @@ def test_an_error_in_a_worker_is_reported_and_the_worker_goes_on(model, capfd):
 
 
 def test_a_worker_that_dies_during_a_prediction_is_replaced(remote):
-    [first] = workers_of(os.getpid())
+    first = remote._process.pid
     os.kill(first, signal.SIGSTOP)
     timer = threading.Timer(0.5, os.kill, [first, signal.SIGKILL])
     timer.start()
@@ -91,20 +116,19 @@ def test_a_worker_that_dies_during_a_prediction_is_replaced(remote):
     timer.join()
     assert not remote.alive
     assert len(remote.predict(TEXTS)) == 4
-    [second] = workers_of(os.getpid())
-    assert second != first
+    assert remote._process.pid != first
 
 
 def test_starting_a_worker_is_retried(remote, monkeypatch):
     """Lack of memory, for example, may kill a worker and also prevent the next from starting."""
     remote._kill()
-    tries = []
+    tries, start_one = [], remote._start
 
     def start():
         tries.append(1)
         if len(tries) == 1:
             raise OSError(12, "Cannot allocate memory")
-        return WorkerPredictor._start(remote)
+        return start_one()
 
     monkeypatch.setattr(remote, "_start", start)
     assert len(remote.predict(TEXTS)) == 4
@@ -128,11 +152,12 @@ def test_a_worker_refuses_another_model_than_its_service(tmp_path, capfd, monkey
 
 def test_a_worker_exits_only_at_the_end_of_its_input(remote):
     before = remote.predict(TEXTS)
-    [pid] = workers_of(os.getpid())
+    pid = remote._process.pid
     for number in (signal.SIGTERM, signal.SIGINT):
         os.kill(pid, number)
     assert remote.predict(TEXTS) == before
-    assert workers_of(os.getpid()) == [pid]
+    assert remote._process.pid == pid
+    assert remote.alive
 
 
 REQUESTS = [question(f"The film was lovely {n}.", "bad") for n in range(20)]

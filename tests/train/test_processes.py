@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from fathomer.train.fit import fit
 from fathomer.train.folder import CHECKPOINT
 from fathomer.train.loop import StepDone, add_gradients
 from fathomer.train.processes import ALONE, Processes, divide, join_processes
-from tests.forked import Forked, gone
+from tests.forked import Forked, gone, run_forked
 from tests.tiny import TINY, tiny_examples, tiny_prepared, write_csv
 
 STEADY = {"model": {"word_dropout": 0.0, "hidden_dropout": 0.0, "depth": "full"}}
@@ -92,12 +91,6 @@ def losses(folder, name="model"):
     return [json.loads(line)["loss"] for line in lines]
 
 
-def run_command(arguments, folder):
-    """Run a program; return exit code, standard output and standard error."""
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=300)
-    return done.returncode, done.stdout, done.stderr
-
-
 def train_on(folder, *options):
     """Run the training command; return exit code, standard output and standard error."""
     with Forked(*command(*options)[3:], folder=folder, pipes=True) as process:
@@ -116,7 +109,8 @@ def test_two_processes_have_the_losses_of_one(tmp_path, launcher):
     if launcher == "torchrun":
         arguments = command()
         arguments[1:1] = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
-        code, out, err = run_command(arguments, tmp_path)
+        done = run_forked(arguments[1:], tmp_path)
+        code, out, err = done.returncode, done.stdout, done.stderr
     else:
         code, out, err = train_on(tmp_path, "--processes", "2")
     assert code == 0, err
@@ -216,11 +210,9 @@ def test_a_run_of_one_process_is_resumed_on_two(tmp_path):
 
 
 def test_arrays_of_any_kind_and_size_reach_the_other_process():
-    code, out, err = run_command(
-        [sys.executable, "-m", "tests.train.pair"], Path(__file__).parents[2]
-    )
-    assert (code, err) == (0, "")
-    assert sorted(out.split()) == ["0", "1"]
+    done = run_forked(["-m", "tests.train.pair"], Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.split()) == ["0", "1"]
 
 
 def test_models_without_steps_are_trained_on_one_process(run, tmp_path):

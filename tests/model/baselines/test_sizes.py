@@ -1,15 +1,15 @@
 """Costs of the package's models: by formula, by count, and matched with our network."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from fathomer.data.demo import demo_corpus
 from fathomer.model.registry import MODELS
 from fathomer.model.sizes import PAPER_SIZE, WORDS, cost_of, multiply_adds_per_word
+from tests.forked import run_forked
 from tests.model.baselines import sizes
 from tests.model.baselines.sizes import CHAR, LSTM, H, T, Y
 from tests.model.baselines.small import SHIPPED
@@ -71,17 +71,19 @@ def test_multiply_adds_are_those_of_the_matrices():
 
 
 def test_a_user_without_the_experiments_has_six_models():
-    command = [sys.executable, "-m", "fathomer", "models", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_forked(["-m", "fathomer", "models", "--json"])
+    assert done.returncode == 0, done.stderr
     assert [model["name"] for model in json.loads(done.stdout)["models"]] == SHIPPED
 
 
-def test_models_are_listed_with_their_costs(run):
+def test_models_are_listed_with_their_costs(run, monkeypatch):
+    once = cache(cost_of)  # per model, not per model and command
+    monkeypatch.setattr("fathomer.model.sizes.cost_of", once)
     code, out, _ = run("models", "--json")
     found = json.loads(out)["models"]
     assert code == 0
     assert [model["name"] for model in found] == list(MODELS)
-    assert found == [cost_of(name)._asdict() for name in MODELS]
+    assert found == [once(name)._asdict() for name in MODELS]
     ours = next(model for model in found if model["name"] == "fathomer")
     assert ours["paper"].startswith("Liu et al. 2020")
     full = next(model for model in found if model["name"] == "s-lstm")
