@@ -69,12 +69,12 @@ register("r-transformer", RTransformer, "Wang et al. 2019, R-Transformer", rate=
 register("rcrn", RCRN, "Tay et al. 2018, Recurrently Controlled Recurrent Networks")
 register("region-embedding", RegionEmbedding, "Qiao et al. 2018, A New Method of Region Embedding")
 register("star-transformer", StarTransformer, "Guo et al. 2019, Star-Transformer", rate=0.0009)
-register("swem-concat", SwemConcat, "Shen et al. 2018, Baseline Needs More Love", rate=0.002)
+register("swem-concat", SwemConcat, "Shen et al. 2018, Baseline Needs More Love", rate=0.004)
 register(
     "text-cnn",
     TextCNN,
     "Kim 2014, Convolutional Neural Networks for Sentence Classification",
-    rate=0.002,
+    rate=0.004,
 )
 register(
     "universal-transformer",
