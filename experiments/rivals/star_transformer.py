@@ -10,9 +10,9 @@ Initially ``h_i`` is the embedding ``e_i`` and ``s`` is their mean; the first an
 neighbours. Each cycle has its own weights. Differences from the original: the paper has
 ``LayerNorm(ReLU(MultiAtt(h_i, ...)))``, with which ours stayed at chance on the demo corpus (the authors'
 code, in fastNLP, also normalises before attention and has a leaky ReLU, but it normalises the neighbours,
-too, and not the relay); positions are small sinusoids (there, learned); trained embeddings start small; and
-texts are pooled as in Eq. (15), with the relay as the sentence node. The width is ``hidden_size``, rounded
-up to a multiple of the number of heads.
+too, and not the relay); tokens are normalised before positions are added, which are sinusoids (there,
+learned); trained embeddings start small; and texts are pooled as in Eq. (15), with the relay as the
+sentence node. The width is ``hidden_size``, rounded up to a multiple of the number of heads.
 
     N words of the batch, B texts, T words of the longest text, H width
 """
@@ -23,9 +23,10 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, scaled_dot_product_attention
 
 from fathomer.model.baselines.comparison import ComparisonModel, padded
-from fathomer.model.baselines.transformer import scaled_positions, start_small, whole_heads
+from fathomer.model.baselines.transformer import start_small, whole_heads
 from fathomer.model.graph import WordBatch
 from fathomer.model.model import pool_texts, pool_words
+from fathomer.model.positions import sinusoids
 
 HEADS = 4
 CYCLES = 4
@@ -99,6 +100,7 @@ class StarTransformer(ComparisonModel):
         start_small(self.embedding)
         self.size = whole_heads(self.config.hidden_size, HEADS)
         self.input = nn.Linear(token_size, self.size)
+        self.input_norm = nn.LayerNorm(self.size)
         self.cycles = nn.ModuleList(Cycle(self.size) for _ in range(CYCLES))
         return 3 * self.size
 
@@ -106,8 +108,8 @@ class StarTransformer(ComparisonModel):
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B features"]:
         """Return the maximum and mean over the satellites of each text, and its relay."""
-        positions = scaled_positions(tokens, batch, self.size)
-        e = h = self.hidden_dropout(self.input(tokens) + positions)
+        positions = sinusoids(batch.positions.to(tokens.dtype), self.size)
+        e = h = self.hidden_dropout(self.input_norm(self.input(tokens)) + positions)
         s = pool_words(h, batch)[:, self.size :]  # the mean
         ring = ring_neighbours(batch)
         for cycle in self.cycles:

@@ -21,15 +21,16 @@ from experiments.rivals.halting import HaltingUnit, with_ponder_cost
 from fathomer.model.baselines.comparison import ComparisonModel, packed, padded
 from fathomer.model.baselines.transformer import (
     HEADS,
-    POSITIONS,
     encoder_layer,
-    scaled_positions,
     start_small,
     whole_heads,
 )
 from fathomer.model.graph import WordBatch
 from fathomer.model.model import pool_words
 from fathomer.model.positions import sinusoids
+
+POSITIONS = 0.03
+"""Scale of the sinusoids, which would otherwise outweigh the tokens."""
 
 
 class UniversalTransformer(ComparisonModel):
@@ -49,7 +50,7 @@ class UniversalTransformer(ComparisonModel):
         self, tokens: Float[Tensor, "N token"], batch: WordBatch
     ) -> Float[Tensor, "B labels"]:
         """Return the logits of the texts after their words have halted."""
-        places = scaled_positions(tokens, batch, self.size)
+        places = POSITIONS * sinusoids(batch.positions.to(tokens.dtype), self.size)
         times = torch.arange(1, self.config.max_depth + 1, device=tokens.device)
         steps = POSITIONS * sinusoids(times.to(tokens.dtype), self.size)
         h = self.hidden_dropout(self.input(tokens))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from experiments.rivals.halting import COST, THRESHOLD, HaltingUnit, with_ponder_cost
-from fathomer.model.baselines.transformer import POSITIONS
+from experiments.rivals.universal_transformer import POSITIONS
 from fathomer.model.graph import WordBatch
 from fathomer.model.positions import sinusoids
 from tests.model.baselines.small import RAGGED, assert_close, pooled, small_model, tokens_of

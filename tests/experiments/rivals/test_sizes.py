@@ -39,7 +39,7 @@ FORMULAS = {
     "r-transformer": f"(T*H + H) + 3 * (2*H + 6*(H*H + H) + {ENCODER}) + 2*H + 2*H*Y + Y",
     "universal-transformer": f"(T*H + H) + {ENCODER} + 2*H + (H + 1) + 2*H*Y + Y",
     "rcrn": f"3 * {sizes.BILSTM} + 2*H*Y + Y",
-    "star-transformer": "(T*H + H) + 4 * 2 * (4*(H*H + H) + 2*H) + 3*H*Y + Y",
+    "star-transformer": "(T*H + 3*H) + 4 * 2 * (4*(H*H + H) + 2*H) + 3*H*Y + Y",
     "adasent": "(T*H + H) + (2*H*H + H) + (6*H + 3) + H + H*Y + Y",
     "capsule-b": "12*T*H + 3 * (H + 64*H + 64 + 24*8*64 + 8*(Y+1)*64)",
     "dpcnn": "(3*T*H + H) + 14 * (3*H*H + H) + H*Y + Y",

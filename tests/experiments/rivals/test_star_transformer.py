@@ -5,7 +5,6 @@ import math
 import torch
 
 from experiments.rivals.star_transformer import HEADS
-from fathomer.model.baselines.transformer import POSITIONS
 from tests.model.baselines.small import (
     RAGGED,
     assert_close,
@@ -34,7 +33,8 @@ def attend(attention, node, context):
 def test_it_agrees_with_plain_loops():
     network = small_model("star-transformer")
     for text, found in zip(RAGGED, ragged_logits(network), strict=True):
-        x = network.input(tokens_of(network, text)) + POSITIONS * positions(len(text), network.size)
+        x = network.input_norm(network.input(tokens_of(network, text)))
+        x = x + positions(len(text), network.size)
         e = h = list(x)
         s = sum(e, torch.zeros(network.size, dtype=torch.float64)) / max(1, len(e))
         for cycle in network.cycles if text else []:

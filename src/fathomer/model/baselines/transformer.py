@@ -32,19 +32,12 @@ LAYERS = 6
 SPREAD = 0.02
 """Standard deviation of trained embeddings at the start. With 0.4, as in the other models, it
 stayed at chance on the demo corpus (docs/log.md)."""
-POSITIONS = 0.03
-"""Scale of the sinusoids beside tokens that are not normalised, which they would outweigh."""
 
 
 def start_small(embedding: TokenEmbedding) -> None:
     """Initialise trained embeddings with a small standard deviation."""
     for table in (embedding.word, embedding.char.bytes):
         table.spread = SPREAD  # type: ignore[assignment]
-
-
-def scaled_positions(tokens: Float[Tensor, "N token"], batch: WordBatch, size: int) -> Tensor:
-    """Return the position embedding of each word."""
-    return POSITIONS * sinusoids(batch.positions.to(tokens.dtype), size)
 
 
 def whole_heads(size: int, heads: int) -> int:
