@@ -71,6 +71,12 @@ def test_importing_loads_no_heavy_packages(module):
     assert run(f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
+def test_the_tasks_that_read_and_join_files_on_ray_load_no_pytorch():
+    """Each of them is a process of its own, and importing PyTorch takes more than a second."""
+    code = "import sys, fathomer.answer_dataset; print('torch' in sys.modules)"
+    assert run(code) == "False"
+
+
 def test_importing_the_package_loads_none_of_its_modules():
     code = "import sys, fathomer; print([m for m in sys.modules if m.startswith('fathomer.')])"
     assert run(code) == "[]"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathomer.data.file_store import absolute, folder_of
 from fathomer.data.tables import TextTables, find_tables
@@ -23,7 +23,9 @@ from fathomer.dataset import (
 )
 from fathomer.errors import ConfigError, DataError
 from fathomer.files import parse_json
-from fathomer.predictor import Predictor, load
+
+if TYPE_CHECKING:
+    from fathomer.predictor import Predictor
 
 NOTES, PARTS = "_run.json", "_parts"
 """Names that begin with an underscore are ignored by readers of a folder of parquet files."""
@@ -91,7 +93,7 @@ Watch = Callable[[Iterable[ChunkAnswered]], Iterable[ChunkAnswered]]
 
 
 def answer_dataset(
-    predictor: Predictor,
+    predictor: "Predictor",
     request: DatasetRequest,
     *,
     workers: int,
@@ -149,7 +151,7 @@ def check_request(request: DatasetRequest) -> TextTables:
 
 
 def _answered(
-    predictor: Predictor,
+    predictor: "Predictor",
     tables: TextTables,
     files: dict[str, str],
     request: DatasetRequest,
@@ -158,6 +160,8 @@ def _answered(
     """Answer files on Ray, and yield a record of each part that was written, in any order."""
     import ray
     from ray.data import ActorPoolStrategy, DataContext, TaskPoolStrategy
+
+    from fathomer.predictor import load  # here, so that reading and joining need not import PyTorch
 
     if not files:
         return
