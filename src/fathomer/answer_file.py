@@ -25,7 +25,7 @@ from fathomer.prediction import Prediction
 from fathomer.predictor import Predictor
 from fathomer.resumable_file import ResumableFile
 
-CHUNK_TEXTS, CHUNK_CHARACTERS = 500, 200_000
+CHUNK_TEXTS, CHUNK_CHARACTERS = 1000, 400_000
 """Limits of a chunk: enough texts for full batches, few enough to repeat after an interruption."""
 
 _FORMULA = re.compile(r"\s*[=+\-@\uFF0B\uFF0D\uFF1D\uFF20]|[\t\r\n]")
