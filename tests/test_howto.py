@@ -165,7 +165,7 @@ def first_answers(content):
 
 
 def test_predict_reports_a_bad_row_as_its_page_shows(folder):
-    rows = "id,text,date\n" + "1,good,x\n" * 600 + "1,a, b,x\n"
+    rows = "id,text,date\n" + "1,good,x\n" * 1200 + "1,a, b,x\n"
     (folder / "reviews.csv").write_text(rows, encoding="utf-8")
     message = run("fathomer predict model reviews.csv --out answers.csv", folder).stderr
     assert message
