@@ -118,8 +118,8 @@ def _lower_words(predictor: Predictor, examples: Examples) -> NDArray[np.str_]:
     tokenizer, config = predictor.artifact.tokenizer, predictor.artifact.recipe.text
     found: list[str] = []
     for example in examples:
-        (words,) = tokenizer.encode([example.text], max_words=config.max_words)
-        found += [example.text[start:end].lower() for start, end in words.spans]
+        spans = tokenizer.spans(example.text, max_words=config.max_words)
+        found += [example.text[start:end].lower() for start, end in spans]
     return np.array(found, dtype=np.str_)
 
 

@@ -31,7 +31,7 @@ def test_a_table_keeps_its_columns_and_gets_answers(predictor):
 
 def test_words_are_made_only_for_depths(predictor, monkeypatch):
     made = []
-    monkeypatch.setattr(WordSource, "words", lambda _: made.append(1) or ())
+    monkeypatch.setattr(WordSource, "words", lambda *_: made.append(1) or ())
     table = pyarrow.table({"text": ["a good film", "a bad film"]})
     answer_table(predictor, table, TableOptions())
     assert made == []

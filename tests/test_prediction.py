@@ -17,14 +17,16 @@ EFFECTS = np.array([0.5, 0.0, -0.5, 0.25, 1.0])
 
 
 def predictions(multi_label=False, contributions=None):
+    tokenizer = Tokenizer.from_words(["good", "bad"])
     return make_predictions(
         TEXTS,
-        Tokenizer.from_words(["good", "bad"]).encode(TEXTS, max_words=3),
+        tokenizer.encode(TEXTS, max_words=3),
         np.array([[0.2, 0.7], [0.5, 0.5], [0.75, 0.6]]),
         np.array([[False, True], [False, False], [True, multi_label]]),
         DEPTHS,
         labels=("no", "yes"),
         multi_label=multi_label,
+        spans=tokenizer.spans,
         contributions=contributions,
     )
 
@@ -51,13 +53,13 @@ def test_words_are_made_once_and_only_if_they_are_read(monkeypatch):
     made = []
     words = prediction.WordSource.words
     monkeypatch.setattr(
-        prediction.WordSource, "words", lambda source: made.append(source.text) or words(source)
+        prediction.WordSource, "words", lambda source, n: made.append(n) or words(source, n)
     )
     first, *_ = predictions(contributions=EFFECTS)
     assert first.to_dict()["label"] == "yes"
     assert not made
     assert first.words is first.words
-    assert made == ["good film"]
+    assert made == [0]
     assert [word.contribution for word in first.words] == [0.5, 0.0]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,39 +33,49 @@ class Word(NamedTuple):
         return content
 
 
-class WordSource(NamedTuple):
-    """What the words of one text are made of; the arrays hold the words of many texts."""
+class FindSpans(Protocol):
+    """Finds where the words of a text are: :meth:`fathomer.text.tokenizer.Tokenizer.spans`."""
 
-    text: str
-    spans: Sequence[tuple[int, int]]
-    start: int
-    """Index of the first word of the text in the arrays."""
+    def __call__(self, text: str, *, max_words: int) -> list[tuple[int, int]]:
+        """Return where the first words begin and end."""
+
+
+class WordSource(NamedTuple):
+    """What the words of many texts are made of; the arrays hold one text after another."""
+
+    texts: Sequence[str]
+    starts: NDArray[np.integer]
+    """Index of the first word of each text in the arrays, and the end of the last text."""
+    spans: FindSpans
     depths: NDArray[np.integer]
     contributions: NDArray[np.floating] | None
 
-    def words(self) -> tuple[Word, ...]:
-        """Make the words."""
-        here = slice(self.start, self.start + len(self.spans))
+    def words(self, index: int) -> tuple[Word, ...]:
+        """Make the words of one text."""
+        text, here = self.texts[index], slice(*self.starts[index : index + 2].tolist())
         effects = (
             repeat(None) if self.contributions is None else iter(self.contributions[here].tolist())
         )
+        depths = self.depths[here].tolist()
+        spans = self.spans(text, max_words=len(depths))
         return tuple(
-            Word(self.text[start:end], start, end, depth, next(effects))
-            for (start, end), depth in zip(self.spans, self.depths[here].tolist(), strict=True)
+            Word(text[start:end], start, end, depth, next(effects))
+            for (start, end), depth in zip(spans, depths, strict=True)
         )
 
 
 class _WordsOnDemand:
     """Makes the words of a prediction when they are first read: most callers read only the label."""
 
-    __slots__ = ("_source",)
+    __slots__ = ("_index", "_source")
+    _index: int
     _source: WordSource
 
     def __getattr__(self, name: str) -> Any:
         """Make the words; Python calls this method only while the attribute is not set."""
         if name != "words":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        words = self._source.words()
+        words = self._source.words(self._index)
         object.__setattr__(self, "words", words)
         return words
 
@@ -120,6 +130,7 @@ def make_predictions(
     *,
     labels: Sequence[str],
     multi_label: bool,
+    spans: FindSpans,
     contributions: NDArray[np.floating] | None = None,
 ) -> list[Prediction]:
     """Return one prediction per text.
@@ -127,28 +138,27 @@ def make_predictions(
     ``probabilities`` and ``chosen`` have a row per text and a column per label. ``depths`` and
     ``contributions`` have a number per word, one text after another.
     """
+    starts = np.cumsum([0, *(len(found.ids) for found in words)])
+    source = WordSource(texts, starts, spans, depths, contributions)
     best = np.where(chosen, probabilities, -1.0).argmax(1).tolist()
-    start, predictions = 0, []
-    for text, found, row, marks, number in zip(
-        texts, words, probabilities.tolist(), chosen.tolist(), best, strict=True
-    ):
-        predictions.append(
-            _lazy_prediction(
-                WordSource(text, found.spans, start, depths, contributions),
-                label=labels[number] if marks[number] else None,
-                probabilities=dict(zip(labels, row, strict=True)),
-                truncated=found.truncated,
-                labels=tuple(compress(labels, marks)) if multi_label else None,
-            )
+    return [
+        _lazy_prediction(
+            source,
+            index,
+            label=labels[number] if marks[number] else None,
+            probabilities=dict(zip(labels, row, strict=True)),
+            truncated=found.truncated,
+            labels=tuple(compress(labels, marks)) if multi_label else None,
         )
-        start += len(found.spans)
-    return predictions
+        for index, (found, row, marks, number) in enumerate(
+            zip(words, probabilities.tolist(), chosen.tolist(), best, strict=True)
+        )
+    ]
 
 
-def _lazy_prediction(source: WordSource, **values: Any) -> Prediction:
+def _lazy_prediction(source: WordSource, index: int, **values: Any) -> Prediction:
     """Return a prediction whose words are not made yet."""
     prediction = object.__new__(Prediction)
-    for name, value in values.items():
+    for name, value in (values | {"_source": source, "_index": index}).items():
         object.__setattr__(prediction, name, value)
-    object.__setattr__(prediction, "_source", source)
     return prediction

@@ -34,7 +34,7 @@ from fathomer.prediction import Prediction, make_predictions
 from fathomer.text.encode import EncodedTexts
 from fathomer.text.tokenizer import Words
 
-BATCH_WORDS = 4000
+BATCH_WORDS = 6000
 """Words per batch: enough for efficient matrix products, few enough to bound the memory."""
 
 
@@ -148,6 +148,7 @@ class Predictor:
             answers.depths,
             labels=self.labels,
             multi_label=self.multi_label,
+            spans=self.artifact.tokenizer.spans,
             contributions=effects,
         )
 

@@ -87,4 +87,5 @@ class OnnxPredictor:
             depths,
             labels=self.labels,
             multi_label=self._several,
+            spans=self._tokenizer.spans,
         )

@@ -25,7 +25,7 @@ def a_text(names: list[str | int]) -> Words:
     unknown = [name for name in names if isinstance(name, str)]
     spelled = iter(range(1, len(unknown) + 1))
     ids = [-next(spelled) if isinstance(name, str) else name for name in names]
-    return Words(ids, unknown, [(0, 1)] * len(ids), False)
+    return Words(ids, unknown, False)
 
 
 def unpacked(packed) -> list[list[str | int]]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathomer.text import tokenizer as tokenizer_module
 from fathomer.text.tokenizer import UNKNOWN, Tokenizer, Words
 
 SPLITS = {
@@ -69,8 +70,12 @@ def encode(text: str, *known: str, max_words: int = 1_000_000) -> Words:
     return Tokenizer.from_words(known).encode([text], max_words=max_words)[0]
 
 
-def pieces(text: str, words: Words) -> list[str]:
-    return [text[start:end] for start, end in words.spans]
+def spans(text: str, *, max_words: int = 1_000_000) -> list[tuple[int, int]]:
+    return Tokenizer.from_words().spans(text, max_words=max_words)
+
+
+def pieces(text: str) -> list[str]:
+    return [text[start:end] for start, end in spans(text)]
 
 
 def folded(word: str) -> str:
@@ -84,13 +89,12 @@ def folded(word: str) -> str:
     [pytest.param(*case, id=f"{name}: {case[0]}") for name in SPLITS for case in SPLITS[name]],
 )
 def test_a_text_is_split_into_words(text, expected):
-    assert pieces(text, encode(text)) == (expected or text).split(" ")
+    assert pieces(text) == (expected or text).split(" ")
 
 
 @pytest.mark.parametrize("text", ["12:30pm", "3.14abc", "1,000km", "1990:12s"])
 def test_a_number_is_not_split_between_its_digits(text):
-    words = encode(text)
-    starts = [start for start, _ in words.spans[1:]]
+    starts = [start for start, _ in spans(text)[1:]]
     assert not any(text[at - 1].isdigit() and text[at].isdigit() for at in starts)
 
 
@@ -103,18 +107,17 @@ def test_a_number_is_not_split_between_its_digits(text):
     ],
 )
 def test_a_span_includes_the_combining_marks(text, expected):
-    assert pieces(text, encode(text)) == expected
+    assert pieces(text) == expected
 
 
 @pytest.mark.parametrize("text", ["\u1100\u1161\u11a8", "\u0995\u09c7\u09be", "\u0b15\u0b47\u0b3e"])
 def test_a_span_includes_everything_that_was_composed(text):
-    words = encode(text)
-    assert (pieces(text, words), words.unknown) == ([text], [folded(text)])
+    assert (pieces(text), encode(text).unknown) == ([text], (folded(text),))
 
 
 def test_the_last_word_of_a_truncated_text_is_whole():
     text = "e\u0301 3.14\u0301"
-    assert encode(text, max_words=2).spans == encode(text).spans[:2]
+    assert spans(text, max_words=2) == spans(text)[:2]
 
 
 @pytest.mark.parametrize(("text", "known"), [("cafe\u0301", "café"), ("DON’T", "n't"), ("Å", "å")])
@@ -130,7 +133,7 @@ def test_a_word_is_looked_up_as_written_and_then_in_lower_case():
 def test_unknown_words_have_negative_ids_and_spellings():
     words = encode("The cafe\u0301 isn’t the CAFÉ", "the")
     assert words.ids == [1, -1, -2, -3, 1, -4]
-    assert words.unknown == ["café", "is", "n't", "CAFÉ"]
+    assert words.unknown == ("café", "is", "n't", "CAFÉ")
 
 
 @pytest.mark.parametrize(
@@ -140,13 +143,14 @@ def test_a_text_is_truncated_after_max_words(max_words, count, truncated):
     words = encode("one two three", "two", max_words=max_words)
     assert words.truncated is truncated
     assert words.ids == [-1, 1, -2][:count]
-    assert words.unknown == ["one", "three"][: max(0, count - 1) or min(1, count)]
-    assert words.spans == [(0, 3), (4, 7), (8, 13)][:count]
+    assert words.unknown == ("one", "three")[: max(0, count - 1) or min(1, count)]
+    assert spans("one two three", max_words=max_words) == [(0, 3), (4, 7), (8, 13)][:count]
 
 
 def test_no_texts_and_empty_texts_have_no_words():
     assert Tokenizer.from_words().encode([], max_words=5) == []
-    assert all(encode(text) == ([], [], [], False) for text in ("", " \n\t", "<br />", "\u200b\0"))
+    for text in ("", " \n\t", "<br />", "\u200b\0"):
+        assert (encode(text), spans(text)) == (([], (), False), [])
 
 
 def test_a_word_has_one_id_and_the_first_id_is_the_unknown_word():
@@ -168,10 +172,12 @@ def test_a_hostile_text_takes_linear_time(unit):
 
 def test_a_text_of_a_million_words_is_cut_before_it_is_split():
     tokenizer = Tokenizer.from_words(["good", "film"])
+    text = "good film " * 500_000
     begin = time.thread_time()
-    [words] = tokenizer.encode(["good film " * 500_000], max_words=2000)
+    [words] = tokenizer.encode([text], max_words=2000)
     assert time.thread_time() - begin < 0.5  # splitting all of it takes seconds
-    assert words == ([1, 2] * 1000, [], [(5 * i, 5 * i + 4) for i in range(2000)], True)
+    assert words == ([1, 2] * 1000, (), True)
+    assert tokenizer.spans(text, max_words=2000) == [(5 * i, 5 * i + 4) for i in range(2000)]
 
 
 def test_long_words_are_found_beyond_the_first_cut():
@@ -187,20 +193,22 @@ def test_long_words_are_found_beyond_the_first_cut():
 def test_a_truncated_text_has_the_first_words_of_the_whole_text(text, max_words):
     text *= 1 + 200 // (len(text) + 1)
     whole, cut = encode(text), encode(text, max_words=max_words)
-    assert cut.spans == whole.spans[:max_words]
+    assert cut.ids == whole.ids[:max_words]
+    assert spans(text, max_words=max_words) == spans(text)[:max_words]
     assert cut.unknown == whole.unknown[:max_words]
-    assert cut.truncated is (len(whole.spans) > max_words)
+    assert cut.truncated is (len(whole.ids) > max_words)
 
 
 @given(text=TEXTS, max_words=st.integers(0, 50))
 @settings(max_examples=300)
 def test_the_words_of_any_text_are_in_order_and_do_not_overlap(text, max_words):
     words = encode(text, "a", "n't", max_words=max_words)
-    assert len(words.ids) == len(words.spans) <= max_words
+    where = spans(text, max_words=max_words)
+    assert len(words.ids) == len(where) <= max_words
     assert [-id for id in words.ids if id < 0] == list(range(1, len(words.unknown) + 1))
-    edges = [edge for span in words.spans for edge in span]
+    edges = [edge for span in where for edge in span]
     assert edges == sorted(edges)
-    assert all(0 <= start < end <= len(text) for start, end in words.spans)
+    assert all(0 <= start < end <= len(text) for start, end in where)
 
 
 @given(text=TEXTS)
@@ -208,10 +216,20 @@ def test_the_words_of_any_text_are_in_order_and_do_not_overlap(text, max_words):
 def test_a_span_is_exactly_the_word_that_was_looked_up(text):
     tokenizer = Tokenizer.from_texts([text], min_count=1, max_vocabulary=1000)
     [words] = tokenizer.encode([text], max_words=1000)
-    assert words.unknown == []
+    assert words.unknown == ()
     found = [tokenizer.vocabulary[id] for id in words.ids]
-    assert found == list(map(folded, pieces(text, words)))
-    assert encode(text).unknown == found
+    assert found == list(map(folded, pieces(text)))
+    assert list(encode(text).unknown) == found
+
+
+def test_the_memory_of_parts_of_texts_is_bounded(monkeypatch):
+    monkeypatch.setattr(tokenizer_module, "_REMEMBERED", 3)
+    tokenizer, long = Tokenizer.from_words(["good"]), "x" * 41
+    for text in ("a good film", f"{long} good", "one two good", "three four five six good"):
+        [words] = tokenizer.encode([text], max_words=10)
+        assert words.unknown == tuple(word for word in text.split() if word != "good")
+        assert len(tokenizer._remembered) <= 3
+        assert long not in tokenizer._remembered
 
 
 @given(texts=st.lists(TEXTS, max_size=4))

@@ -7,8 +7,8 @@ stored together in the ``tokenizer.json`` format of the `tokenizers` library.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import NamedTuple, Self
 
 import tokenizers
@@ -20,6 +20,7 @@ UNKNOWN = "<unk>"
 UNKNOWN_ID = 0
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -51,6 +52,8 @@ _WORD_ROOM = 16
 """Characters per word that are tokenized at first in a very long text."""
 _CHUNK = 1000
 """Texts that are split at a time."""
+_REMEMBERED, _REMEMBERED_LENGTH = 1 << 15, 40
+"""Parts of texts whose words are remembered, and the characters of the longest of them."""
 _NO_LIMIT = 1 << 60
 _MARGIN = 5
 """Words at the end of a cut text that may depend on what follows: ``<br`` before ``/>``."""
@@ -64,17 +67,21 @@ class Words(NamedTuple):
     """
 
     ids: list[int]
-    unknown: list[str]
-    spans: list[tuple[int, int]]
+    unknown: tuple[str, ...]
     truncated: bool
 
 
 class Tokenizer:
-    """A tokenizer with its vocabulary."""
+    """A tokenizer with its vocabulary.
+
+    No word contains a space, so a text has the words of its parts between spaces. Most parts are
+    frequent, and their words are remembered.
+    """
 
     def __init__(self, engine: tokenizers.Tokenizer) -> None:
         self._engine = engine
         self._ids: dict[str, int] = engine.get_vocab()
+        self._remembered: dict[str, tuple[list[int], tuple[str, ...]]] = {}
 
     @classmethod
     def from_words(cls, words: Iterable[str] = ()) -> Self:
@@ -85,7 +92,7 @@ class Tokenizer:
         engine = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
         engine.normalizer = normalizers.Sequence(
             [
-                normalizers.Replace(Regex(r"(?i:<br\s*/?>)"), " "),
+                normalizers.Replace(Regex(f"(?i:{_LINE_BREAK.pattern})"), " "),
                 normalizers.Replace(_APOSTROPHE, "'"),
                 normalizers.NFC(),
             ]
@@ -145,33 +152,65 @@ class Tokenizer:
         """
         return self._ids.get(word) or self._ids.get(word.lower(), UNKNOWN_ID)
 
-    def encode(self, texts: Sequence[str], *, max_words: int) -> list[Words]:
-        """Tokenize texts, truncated to ``max_words`` words each.
+    def encode(self, texts: Iterable[str], *, max_words: int) -> list[Words]:
+        """Split texts into words, at most ``max_words`` each, and look them up.
 
-        >>> text = "It's 3.14, don't you think?<br />Yes!"
-        >>> [words] = Tokenizer.from_words(["yes", "n't"]).encode([text], max_words=10)
-        >>> [text[start:end] for start, end in words.spans]
-        ['It', "'s", '3.14', ',', 'do', "n't", 'you', 'think', '?', 'Yes']
-        >>> words.ids, words.truncated
-        ([-1, -2, -3, -4, -5, 2, -6, -7, -8, 1], True)
+        >>> [words] = Tokenizer.from_words(["yes", "n't"]).encode(["Don't say yes!"], max_words=4)
+        >>> words
+        Words(ids=[-1, 1, -2, 2], unknown=('Do', 'say'), truncated=True)
         """
-        texts = [_encodable(text) for text in texts]
-        cut_texts = [_cut(text, max_words) for text in texts]
-        encodings = self._engine.encode_batch(cut_texts)
-        words = []
-        for text, cut, encoding in zip(texts, cut_texts, encodings, strict=True):
-            if len(cut) < len(text) and len(encoding.ids) < max_words + _MARGIN:
-                encoding = self._engine.encode(text)  # its words are long, so all of it is needed
-            words.append(self._words(text, encoding.ids, encoding.offsets, max_words))
+        stream, words = map(_encodable, texts), list[Words]()
+        while chunk := list(islice(stream, _CHUNK)):
+            words += self._encode(chunk, max_words)
         return words
 
+    def _encode(self, texts: list[str], max_words: int) -> Iterator[Words]:
+        parts = [_parts(_cut(text, max_words)) for text in texts]
+        known = self._look_up(set(chain.from_iterable(parts)))
+        for text, of_text in zip(texts, parts, strict=True):
+            ids, unknown = _joined(map(known.__getitem__, of_text))
+            if len(ids) < max_words + _MARGIN and len(_cut(text, max_words)) < len(text):
+                whole = _parts(text)  # its words are long, so all of it is needed
+                ids, unknown = _joined(map(self._look_up(set(whole)).__getitem__, whole))
+            truncated = len(ids) > max_words
+            if truncated:
+                del ids[max_words:]
+                del unknown[sum(word < 0 for word in ids) :]
+            yield Words(ids, tuple(unknown), truncated)
+
+    def spans(self, text: str, *, max_words: int) -> list[tuple[int, int]]:
+        """Return where the words of a text begin and end.
+
+        >>> text = "It's 3.14, don't you think?<br />Yes!"
+        >>> spans = Tokenizer.from_words().spans(text, max_words=10)
+        >>> [text[start:end] for start, end in spans]
+        ['It', "'s", '3.14', ',', 'do', "n't", 'you', 'think', '?', 'Yes']
+        """
+        text = _encodable(text)
+        cut = _cut(text, max_words)
+        spans = self._engine.encode(cut).offsets
+        if len(cut) < len(text) and len(spans) < max_words + _MARGIN:
+            spans = self._engine.encode(text).offsets
+        return _with_marks(text, spans[: max_words + 1])[:max_words]
+
+    def _look_up(self, parts: set[str]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
+        """Return the ids of the words of each part, and its unknown words."""
+        remembered = self._remembered
+        known = {part: remembered[part] for part in parts if part in remembered}
+        missing = [part for part in parts if part not in known]
+        for part, encoding in zip(missing, self._engine.encode_batch(missing), strict=True):
+            known[part] = self._words(part, encoding.ids, encoding.offsets)
+        if len(remembered) + len(missing) > _REMEMBERED:
+            remembered = self._remembered = {}  # other threads may still read the old one
+        short = (part for part in missing if len(part) <= _REMEMBERED_LENGTH)
+        remembered.update((part, known[part]) for part in islice(short, _REMEMBERED))
+        return known
+
     def _words(
-        self, text: str, ids: list[int], spans: list[tuple[int, int]], max_words: int
-    ) -> Words:
-        truncated = len(ids) > max_words
-        if not unicodedata.is_normalized("NFC", text):
-            spans = _with_marks(text, spans[: max_words + 1])
-        ids, spans = ids[:max_words], spans[:max_words]
+        self, text: str, ids: list[int], spans: list[tuple[int, int]]
+    ) -> tuple[list[int], tuple[str, ...]]:
+        """Return the ids of the words of a text, and the unknown words."""
+        spans = _with_marks(text, spans)
         unknown: list[str] = []
         for position, found in enumerate(ids):
             if found == UNKNOWN_ID:
@@ -182,7 +221,7 @@ class Tokenizer:
                 if ids[position] == UNKNOWN_ID:
                     unknown.append(word)
                     ids[position] = -len(unknown)
-        return Words(ids, unknown, spans, truncated)
+        return ids, tuple(unknown)
 
 
 def split_words(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -190,7 +229,7 @@ def split_words(texts: Iterable[str]) -> Iterator[list[str]]:
     tokenizer, stream = Tokenizer.from_words(), iter(texts)
     while chunk := list(islice(stream, _CHUNK)):
         for words in tokenizer.encode(chunk, max_words=_NO_LIMIT):
-            yield words.unknown  # without a vocabulary, every word is unknown
+            yield list(words.unknown)  # without a vocabulary, every word is unknown
 
 
 def _encodable(text: str) -> str:
@@ -204,8 +243,28 @@ def _cut(text: str, max_words: int) -> str:
     return text if len(text) <= room else text[: text.rfind(" ", 0, room) + 1] or text
 
 
+def _parts(text: str) -> list[str]:
+    """Split a text at its spaces and line breaks."""
+    return (_LINE_BREAK.sub(" ", text) if "<" in text else text).split()
+
+
+def _joined(parts: Iterable[tuple[list[int], tuple[str, ...]]]) -> tuple[list[int], list[str]]:
+    """Return the ids of all parts, and their unknown words."""
+    ids: list[int] = []
+    unknown: list[str] = []
+    for of_part, spelled in parts:
+        if spelled:
+            ids += [word if word >= 0 else word - len(unknown) for word in of_part]
+            unknown += spelled
+        else:
+            ids += of_part
+    return ids, unknown
+
+
 def _with_marks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Extend each span over the characters that NFC composed into its last one."""
+    if unicodedata.is_normalized("NFC", text):
+        return spans
     extended = []
     for number, (start, end) in enumerate(spans):
         limit = spans[number + 1][0] if number + 1 < len(spans) else len(text)

@@ -62,7 +62,6 @@ def test_the_engine_agrees_with_the_plain_model(sequence, depth, dtype):
 @pytest.mark.parametrize("block", [1, 2, 512])
 @pytest.mark.parametrize("depth_size", [2, H], ids=["folded", "not folded"])
 def test_blocks_and_folding_change_nothing(monkeypatch, block, depth_size):
-    monkeypatch.setattr("fathomer.model.fast.steps.BLOCK", block)
     monkeypatch.setattr("fathomer.model.fast.products.ROWS", 2)
     for module in ("steps", "products"):
         monkeypatch.setattr(f"fathomer.model.fast.{module}.PRODUCT_BLOCK", 2 * block)

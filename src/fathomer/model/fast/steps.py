@@ -1,15 +1,14 @@
 """The adaptive steps of the S-LSTM for inference: :class:`fathomer.model.model.SLSTM`, faster.
 
 States are updated in place, buffers are allocated once per batch, and words are processed in blocks
-of rows: large ones for the matrix product, small ones, which fit in the cache, for the gates. The
-sums of stopped words are kept, so that the mean over a text only reads the words that changed.
+of rows. The sums of stopped words are kept, so that the mean over a text only reads the words that
+changed.
 
     N words, k of them running, B texts, H hidden_size, Z width of the first layer's input,
     D rows of tokens, L max_depth
 """
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -19,9 +18,6 @@ from torch.nn import functional
 
 from fathomer.model.fast.products import PRODUCT_BLOCK, plus_product, product_blocks, write_product
 from fathomer.model.graph import DepthOrder
-
-BLOCK = 512
-"""Rows per gate computation, so that inputs and gates fit in the cache."""
 
 
 class Weights(NamedTuple):
@@ -49,12 +45,6 @@ class Terms(NamedTuple):
     table: Float[Tensor, "D+L+B 7*H"]
     """U x of the tokens, U x of the depths, and V g + b, which is rewritten in every layer."""
     rows: Int[Tensor, "N 3"]
-
-
-def blocks(rows: slice, size: int) -> Iterator[slice]:
-    """Split rows into blocks."""
-    starts = range(rows.start, rows.stop, size)
-    return (slice(start, min(start + size, rows.stop)) for start in starts)
 
 
 def gather_window(
@@ -110,11 +100,11 @@ class AdaptiveSteps:
         self.stopped = h.new_zeros(len(graph.word_counts), h.shape[1])
         self.g = self.c_g = self.text_mean(len(h))
         self.from_word = torch.empty_like(h)  # U_f h_i of Eq. (3)
-        rows, block, size = min(PRODUCT_BLOCK, len(h)), min(BLOCK, len(h)), h.shape[1]
+        rows, size = min(PRODUCT_BLOCK, len(h)), h.shape[1]
         self.window_buffer = h.new_empty(rows * 3 * max(size, source.shape[1]))
-        self.cell_buffer = h.new_empty(block * 2 * size)
-        self.gate_buffer = h.new_empty(block, 5 * size)
-        self.row_buffer = h.new_empty(block, size)
+        self.cell_buffer = h.new_empty(rows * 2 * size)
+        self.gate_buffer = h.new_empty(rows, 5 * size)
+        self.row_buffer = h.new_empty(rows, size)
         self.next_states = torch.empty_like(h), torch.empty_like(h)
 
     def run(self) -> tuple[Float[Tensor, "N H"], Float[Tensor, "B H"]]:
@@ -143,9 +133,7 @@ class AdaptiveSteps:
         for rows in product_blocks(len(h)):
             sums = functional.embedding_bag(self.terms.rows[rows], table, mode="sum")
             sums = self.plus_window_product(sums, rows, first=first)
-            for part in blocks(rows, BLOCK):
-                inside = slice(part.start - rows.start, part.stop - rows.start)
-                self.word_gates(sums[inside], part, h[part], c[part])
+            self.word_gates(sums, rows, h[rows], c[rows])
 
     def write(self, h: Float[Tensor, "k H"], c: Float[Tensor, "k H"]) -> None:
         """Write the new states of the running words."""
@@ -187,9 +175,10 @@ class AdaptiveSteps:
         cells = gather(self.c, self.graph.neighbours[rows], self.cell_buffer)
         c_left, c_right = cells.unbind(1)
         c_g = self.spread(self.c_g, rows)
-        times_tanh(i, u, out=c)
-        for gate, cell in ((l, c_left), (f, self.c[rows]), (r, c_right), (s, c_g)):
+        torch.mul(l, c_left, out=c)
+        for gate, cell in ((f, self.c[rows]), (r, c_right), (s, c_g)):
             c.addcmul_(gate, cell)
+        c.addcmul_(i, u, value=2).sub_(i)  # i tanh(u), since tanh(x) = 2 sigmoid(2 x) - 1
         c.div_(torch.add(l, r, out=self.row_buffer[: len(h)]).add_(f).add_(s).add_(i))
         times_tanh(o, torch.add(c, c, out=h).sigmoid_(), out=h)
 
@@ -205,7 +194,7 @@ class AdaptiveSteps:
         f_g, o = of_node.chunk(2, 1)
         total = f_g.exp()
         weighted = total * self.c_g
-        for rows in blocks(slice(0, len(self.from_word)), BLOCK):
+        for rows in product_blocks(len(self.from_word)):
             from_word = self.from_word[rows]
             f_i = self.spread(sums[:, :size], rows)
             f_i = torch.add(f_i, from_word, out=self.row_buffer[: len(from_word)])
