@@ -157,7 +157,7 @@ class Tokenizer:
 
         >>> [words] = Tokenizer.from_words(["yes", "n't"]).encode(["Don't say yes!"], max_words=4)
         >>> words
-        Words(ids=[-1, 1, -2, 2], unknown=('Do', 'say'), truncated=True)
+        Words(ids=[-1, 2, -2, 1], unknown=('Do', 'say'), truncated=True)
         """
         stream, words = map(_encodable, texts), list[Words]()
         while chunk := list(islice(stream, _CHUNK)):
