@@ -1,5 +1,8 @@
 """Products with a shared weight: rounding, and gradients that agree with those of autograd."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -23,6 +26,13 @@ def near_odd_numbers(*shape: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     odd = 2 * torch.randint(-1, 3, shape, generator=generator) - 1
     return odd + 1e-3 * (torch.rand(shape, generator=generator) - 0.5)
+
+
+class Hook:
+    """A hook that lives as long as the graph to which it belongs."""
+
+    def __call__(self, grad: Tensor) -> None:
+        """Leave the gradient as it is."""
 
 
 def gradients(result: Tensor, *leaves: Tensor) -> tuple[Tensor | None, ...]:
@@ -51,6 +61,25 @@ def test_gradients_over_several_uses_agree_with_those_of_autograd():
     leaves = (x, y, weight)
     for mine, autograd in zip(gradients(found, *leaves), gradients(expected, *leaves), strict=True):
         torch.testing.assert_close(mine, autograd, rtol=0, atol=1e-12)
+
+
+def test_a_pass_without_the_weight_leaves_no_memory_behind():
+    x, weight = random_tensor(5, 4), random_tensor(4, 4, seed=1)
+    shared = SharedWeight(weight)
+    hidden = shared.product(x).tanh()
+    result = shared.product(hidden)
+    (found,) = gradients(result, x)
+    (expected,) = gradients((x @ weight.T).tanh() @ weight.T, x)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    hook = Hook()
+    hidden.register_hook(hook)
+    watched = weakref.ref(hook)
+    gc.disable()  # a collection might free what the products do not
+    try:
+        del shared, hidden, result, hook
+        assert watched() is None
+    finally:
+        gc.enable()
 
 
 def test_two_shared_weights_of_one_matrix_add_up_their_gradients():

@@ -122,7 +122,7 @@ class _Product(torch.autograd.Function):
         x, factor = ctx.saved_tensors
         rows, grad = len(grad), as_factor(grad, factor.dtype)
         if ctx.needs_input_grad[1]:
-            ctx.uses.append((x, grad))
+            ctx.uses.append((x.detach(), grad))  # with its history, the graph would hold itself
         if not ctx.needs_input_grad[0]:
             return None, None, None
         return (grad @ factor)[:rows].to(ctx.dtype), None, None
