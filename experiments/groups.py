@@ -80,6 +80,9 @@ class Group:
     def shared_settings(self) -> str:
         """Settings that must be equal before models or rows of the ablation can be compared."""
         free = {"train.seed", "model.name", *(f"model.{name}" for name in REFERENCE)}
+        model = MODELS[self.runs[0].model]  # its own learning rate and epochs were chosen for it
+        free |= {"train.learning_rate"} if model.rate else set()
+        free |= {"train.epochs"} if model.epochs > 1 else set()
         return _settings_key(self.runs[0], ignoring=free)
 
     @property

@@ -1,6 +1,6 @@
 """Groups of runs: which runs belong together, and the cells made of them."""
 
-from experiments.groups import Group, find_group
+from experiments.groups import Group, find_group, find_pair
 from experiments.tables import table3
 from tests.experiments.fakes import fake
 
@@ -33,3 +33,13 @@ def test_differences_from_the_paper_are_marked():
     size = {"model.hidden_size": 200}
     others = [fake(model=name, settings=size) for name in ("bilstm", "char-cnn", "tfidf")]
     assert [Group((run,)).marks for run in others] == ["vs", "s", ""], "only what a model uses"
+
+
+def test_a_rival_with_its_own_rate_and_epochs_is_compared_with_ours():
+    own = {"train.learning_rate": 0.0006, "train.epochs": 20}
+    runs = [fake(), fake(model="transformer", settings=own), fake(model="bilstm", settings=own)]
+    assert find_pair(runs, "trec", "transformer")[1].runs == (runs[1],)
+    assert find_pair(runs, "trec", "bilstm") is None, "its own are those of ours"
+    other = {**own, "model.hidden_size": 200}
+    runs[1] = fake(model="transformer", settings=other)
+    assert find_pair(runs, "trec", "transformer") is None
