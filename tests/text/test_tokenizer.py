@@ -61,7 +61,7 @@ HOSTILE = (
 # Characters that the rules of the tokenizer treat specially, more often than by chance.
 CHARACTERS = st.characters(exclude_categories=()) | st.sampled_from(
     [*"aAnNtTsé1.,:/'’-_@<>br \n!?ßİ👍🏽", "\u0301", "\u0323", "\u0344", "\u0958", "\u200d", "\ufe0f",
-     "\u212b", "\ud800", "www.", "http://", "<br />", "n't"]
+     "\u212b", "\ud800", "www.", "http://", "<br />", "n't", "<br", "/>", "\x1c", "\x85", "\u3000"]
 )  # fmt: skip
 TEXTS = st.lists(CHARACTERS, max_size=40).map("".join)
 
@@ -230,6 +230,14 @@ def test_the_memory_of_parts_of_texts_is_bounded(monkeypatch):
         assert words.unknown == tuple(word for word in text.split() if word != "good")
         assert len(tokenizer._remembered) <= 3
         assert long not in tokenizer._remembered
+
+
+@pytest.mark.parametrize(
+    "space", [" ", "\t", "\x1c", "\x1f", "\x85", "\xa0", "\u2003", "\u3000", "\u200b"]
+)
+def test_every_kind_of_space_is_treated_as_by_the_library(space):
+    text = f"a{space}b<br{space}/>c{space}<br>"
+    assert list(encode(text).unknown) == pieces(text)
 
 
 @given(texts=st.lists(TEXTS, max_size=4))

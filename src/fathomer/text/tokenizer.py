@@ -20,7 +20,8 @@ UNKNOWN = "<unk>"
 UNKNOWN_ID = 0
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+# The separators \x1c to \x1f are spaces for Python, but not for the `tokenizers` library.
+_LINE_BREAK = re.compile(r"<br[^\S\x1c-\x1f]*/?>", re.IGNORECASE)
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -92,7 +93,7 @@ class Tokenizer:
         engine = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
         engine.normalizer = normalizers.Sequence(
             [
-                normalizers.Replace(Regex(f"(?i:{_LINE_BREAK.pattern})"), " "),
+                normalizers.Replace(Regex(r"(?i:<br\s*/?>)"), " "),
                 normalizers.Replace(_APOSTROPHE, "'"),
                 normalizers.NFC(),
             ]
