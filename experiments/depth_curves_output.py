@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from experiments.depth_curves import FIXED, DepthPoint, DepthTrial
+from experiments.depth_curves import FIXED, METHODS, DepthPoint, DepthTrial
 from experiments.figures import new_figure, save_figure
 from experiments.tables import Table
 
@@ -13,7 +13,8 @@ _NOTE = (
     "One model per method and seed, with the same settings on each corpus; supervised models are measured "
     "at several depth budgets. `mi`, `frequency`, `random` and `oracle` are target depths, `gumbel` is the "
     "paper's selection, and `fixed` reads every word equally deep. *Against dealt*: the accuracy minus that "
-    "with the same depths dealt to the words at random, in points, with its standard error over the texts."
+    "with the same depths dealt to the words at random, in points, with its standard error over the texts. "
+    "Trainings that ran at the same time slow each other down, so texts per second are rough."
 )
 
 
@@ -39,7 +40,9 @@ def rows_of(trials: Sequence[DepthTrial]) -> list[CurveRow]:
     Seeds share the texts, so the standard errors are averaged, not divided.
     """
     groups: dict[tuple[str, str, float | None], list[tuple[DepthTrial, DepthPoint]]] = {}
-    for trial in trials:
+    corpora = list(dict.fromkeys(trial.corpus for trial in trials))
+    methods = list(dict.fromkeys([*METHODS, *(trial.method for trial in trials)]))
+    for trial in sorted(trials, key=lambda t: (corpora.index(t.corpus), methods.index(t.method))):
         for point in trial.points:
             key = trial.corpus, trial.method, point.budget
             groups.setdefault(key, []).append((trial, point))
@@ -95,6 +98,8 @@ def draw_curves(trials: Sequence[DepthTrial], path: Path) -> Path:
     """Draw accuracy against average depth: a panel per corpus, a line per method."""
     rows = rows_of(trials)
     corpora = list(dict.fromkeys(row.corpus for row in rows))
+    names = [("fixed" if name in FIXED else name) for name in METHODS]
+    names = list(dict.fromkeys([*names, *(row.method for row in rows)]))
     figure, panels = new_figure(4.5 * len(corpora), 3.5, ncols=len(corpora), squeeze=False)
     for axes, corpus in zip(panels, corpora, strict=True):
         lines: dict[str, list[CurveRow]] = {}
@@ -103,7 +108,8 @@ def draw_curves(trials: Sequence[DepthTrial], path: Path) -> Path:
                 lines.setdefault("fixed" if row.method in FIXED else row.method, []).append(row)
         for name, found in lines.items():
             points = sorted((row.mean_depth, 100 * row.accuracy) for row in found)
-            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
+            color = f"C{names.index(name)}"  # the same in all panels
+            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name, color=color)
         axes.set(title=corpus, xlabel="average depth", ylabel="accuracy, %")
         axes.legend(frameon=False, fontsize="small")
     return save_figure(figure, path)
