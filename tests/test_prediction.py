@@ -17,10 +17,10 @@ EFFECTS = np.array([0.5, 0.0, -0.5, 0.25, 1.0])
 
 
 def predictions(multi_label=False, contributions=None):
-    tokenizer = Tokenizer.from_words(["good", "bad"])
-    return make_predictions(
-        TEXTS,
-        tokenizer.encode(TEXTS, max_words=3),
+    tokenizer, texts = Tokenizer.from_words(["good", "bad"]), TEXTS.copy()
+    found = make_predictions(
+        texts,
+        tokenizer.encode(texts, max_words=3),
         np.array([[0.2, 0.7], [0.5, 0.5], [0.75, 0.6]]),
         np.array([[False, True], [False, False], [True, multi_label]]),
         DEPTHS,
@@ -29,6 +29,8 @@ def predictions(multi_label=False, contributions=None):
         spans=tokenizer.spans,
         contributions=contributions,
     )
+    texts.clear()  # a caller may use its list again before the words are made
+    return found
 
 
 def test_an_answer_has_the_words_of_its_text():

@@ -139,7 +139,7 @@ def make_predictions(
     ``contributions`` have a number per word, one text after another.
     """
     starts = np.cumsum([0, *(len(found.ids) for found in words)])
-    source = WordSource(texts, starts, spans, depths, contributions)
+    source = WordSource(tuple(texts), starts, spans, depths, contributions)
     best = np.where(chosen, probabilities, -1.0).argmax(1).tolist()
     return [
         _lazy_prediction(
